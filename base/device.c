@@ -163,8 +163,7 @@ static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, voi
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%lld elements of %zu bytes are too many",
                      (long long)count, size);
   }
-  const cvtm_status status = device->table->activate(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(device->table->activate(device));
   return get(device, (size_t)count * size, memory);
 }
 
@@ -287,8 +286,7 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
       return cvtm_fail(&device->error, CVTM_ERROR_MEMORY,
                        "out of memory for %zu bytes of scratch memory", bytes);
     }
-    const cvtm_status status = cvtm_device_allocate(device, (int64_t)bytes, 1, &grown);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_device_allocate(device, (int64_t)bytes, 1, &grown));
     cvtm_device_free(device, device->scratch);
     device->scratch = grown;
     device->scratch_bytes = bytes;

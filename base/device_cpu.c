@@ -82,10 +82,7 @@ static cvtm_status cpu_loop_prepare(cvtm_loop *loop) {
 }
 
 static cvtm_status cpu_loop_run(cvtm_loop *loop) {
-  while (*loop->flag != 0) {
-    const cvtm_status status = loop->body(loop->context);
-    if (status != CVTM_OK) return status;
-  }
+  while (*loop->flag != 0) CVTM_TRY(loop->body(loop->context));
   return CVTM_OK;
 }
 

@@ -132,23 +132,21 @@ static cvtm_status parse_dictionary(scanner *s, layout *l) {
   if (!accept_character(s, '{')) return bad(s, "malformed NPY header");
   while (!accept_character(s, '}')) {
     char key[16];
-    cvtm_status status = CVTM_OK;
     if (!take_string(s, key, sizeof key) || !accept_character(s, ':'))
       return bad(s, "malformed NPY header");
     if (strcmp(key, "descr") == 0 && !(seen & DESCR)) {
       seen |= DESCR;
-      status = parse_descr(s, l);
+      CVTM_TRY(parse_descr(s, l));
     } else if (strcmp(key, "fortran_order") == 0 && !(seen & ORDER)) {
       seen |= ORDER;
       l->fortran = take_word(s, "True");
-      if (!l->fortran && !take_word(s, "False")) status = bad(s, "malformed NPY header");
+      if (!l->fortran && !take_word(s, "False")) return bad(s, "malformed NPY header");
     } else if (strcmp(key, "shape") == 0 && !(seen & SHAPE)) {
       seen |= SHAPE;
-      status = parse_shape(s, l);
+      CVTM_TRY(parse_shape(s, l));
     } else {
-      status = bad(s, "malformed NPY header");
+      return bad(s, "malformed NPY header");
     }
-    if (status != CVTM_OK) return status;
     if (accept_character(s, ',')) continue;
     if (!accept_character(s, '}')) return bad(s, "malformed NPY header");
     break;

@@ -217,8 +217,7 @@ static cvtm_status open_locked(batch_journal *journal, cvtm_error *error) {
     journal->file = open(journal->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (journal->file < 0)
       return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", journal->path, strerror(errno));
-    const cvtm_status status = try_lock(journal->file, journal->path, &state, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(try_lock(journal->file, journal->path, &state, error));
     if (state == LOCK_HELD) return fail_held(journal->path, error);
     if (has_name(journal->file, journal->path)) break;
     close(journal->file);

@@ -99,8 +99,7 @@ static cvtm_status expand(void *context, const char *template, const char **resu
     size_t size = 0;
     for (const char *text = template; *text != '\0';) {
       placeholder piece;
-      const cvtm_status status = next_piece(c->known, template, &text, &piece, error);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(next_piece(c->known, template, &text, &piece, error));
       if (writing) memcpy(made + size, piece.value, piece.length);
       size += piece.length;
     }
@@ -235,9 +234,7 @@ static cvtm_status make_from_file(const batch_list *list, batch_job *job, cvtm_e
   const char *path = list->found.gl_pathv[job->index];
   snprintf(number, sizeof number, "%lld", (long long)job->index + 1);
   fill_placeholders(path, number, context.known);
-  const cvtm_status status =
-      cli_options_inherit(list->options, expand, &context, &job->options, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cli_options_inherit(list->options, expand, &context, &job->options, error));
   job->options.run.input.name = path;
   return check_job(list, job, error);
 }

@@ -330,13 +330,12 @@ static cvtm_status take_vector(work *w, double **free_memory, const double *from
 
 static cvtm_status to_device(work *w) {
   const int64_t vectors = 2 + (w->lower != NULL) + (w->upper != NULL);
-  cvtm_status status = cvtm_device_allocate(w->device, vectors * w->n, CVTM_TYPED(w->memory));
+  CVTM_TRY(cvtm_device_allocate(w->device, vectors * w->n, CVTM_TYPED(w->memory)));
   double *free_memory = w->memory;
-  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->b, &w->on_x);
-  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->b, &w->on_b);
-  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->lower, &w->on_lower);
-  if (status == CVTM_OK) status = take_vector(w, &free_memory, w->upper, &w->on_upper);
-  return status;
+  CVTM_TRY(take_vector(w, &free_memory, w->b, &w->on_x));
+  CVTM_TRY(take_vector(w, &free_memory, w->b, &w->on_b));
+  CVTM_TRY(take_vector(w, &free_memory, w->lower, &w->on_lower));
+  return take_vector(w, &free_memory, w->upper, &w->on_upper);
 }
 
 /* Frees the host's copies of the vectors on the device. */
@@ -362,9 +361,8 @@ static cvtm_status create_solver(work *w) {
   if (!o->lcp.is_matrix_free)
     return cvtm_lcp_create(w->device, &w->matrix, w->width, w->height, &settings, &w->lcp);
   const cvtm_lcp_grid grid = {.width = w->width, .height = w->height, .constant = 1};
-  const cvtm_status status =
-      cvtm_lcp_create_grid(w->device, w->width, w->height, &settings, &w->lcp);
-  return status == CVTM_OK ? cvtm_lcp_set_grid(w->lcp, &grid) : status;
+  CVTM_TRY(cvtm_lcp_create_grid(w->device, w->width, w->height, &settings, &w->lcp));
+  return cvtm_lcp_set_grid(w->lcp, &grid);
 }
 
 static cvtm_status solve_once(work *w) {

@@ -116,7 +116,6 @@ cvtm_status cli_option_set_integer(cli_options *options, int index, int64_t valu
   const cli_option_row *row = &cli_option_rows[index];
   void *field = cli_option_field(row, options);
   char text[24];
-  cvtm_status status = CVTM_OK;
   snprintf(text, sizeof text, "%lld", (long long)value);
   mark_given(options, index);
   if (row->type == CLI_FLAG)
@@ -124,9 +123,9 @@ cvtm_status cli_option_set_integer(cli_options *options, int index, int64_t valu
   else if (row->type == CLI_SWITCH)
     *(int *)field = (int)(value != 0 ? row->most : row->least);
   else
-    status = check_range(row, (double)value, text, error);
-  if (status == CVTM_OK && row->type == CLI_INTEGER) *(int64_t *)field = value;
-  return status;
+    CVTM_TRY(check_range(row, (double)value, text, error));
+  if (row->type == CLI_INTEGER) *(int64_t *)field = value;
+  return CVTM_OK;
 }
 
 cvtm_status cli_option_set_real(cli_options *options, int index, double value, cvtm_error *error) {
@@ -264,16 +263,15 @@ static cvtm_status inherit_field(const cli_option_row *row, const cli_options *f
 cvtm_status cli_options_inherit(const cli_options *from, cli_text_map map, void *context,
                                 cli_options *options, cvtm_error *error) {
   cli_options_set_defaults(CLI_RUN, options);
-  cvtm_status status = CVTM_OK;
-  for (int row = 0; row < cli_option_row_count && status == CVTM_OK; ++row) {
+  for (int row = 0; row < cli_option_row_count; ++row) {
     if (!from->given[row] || cli_option_rows[row].commands == CLI_EVERY_COMMAND) continue;
     const int own = cli_option_find_field(CLI_RUN, cli_option_rows[row].offset);
     if (own < 0) continue;
     options->given[own] = CLI_INHERITED;
     options->run.given |= run_given_bit(cli_option_rows[own].name);
-    status = inherit_field(&cli_option_rows[row], from, map, context, options, error);
+    CVTM_TRY(inherit_field(&cli_option_rows[row], from, map, context, options, error));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* cli_option_find for a name that may have _ instead of -. */

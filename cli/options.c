@@ -48,12 +48,11 @@ static cvtm_status config_line(cli_options *options, const cvtm_pairs *line, cvt
 static cvtm_status read_config(cli_options *options, const char *path, cvtm_error *error) {
   unsigned char *bytes;
   size_t size;
-  cvtm_status status = cvtm_text_read(path, 1 << 20, &bytes, &size, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_text_read(path, 1 << 20, &bytes, &size, error));
   options->config_text = (char *)bytes;
   cvtm_pairs lines = {.next = options->config_text, .file = path, .error = error};
-  while (status == CVTM_OK && cvtm_pairs_take(&lines)) status = config_line(options, &lines, error);
-  return status;
+  while (cvtm_pairs_take(&lines)) CVTM_TRY(config_line(options, &lines, error));
+  return CVTM_OK;
 }
 
 /* --- the command line -------------------------------------------------------------------- */
@@ -226,10 +225,9 @@ static cvtm_status apply_options(cli_options *options, const found_option *found
   for (int k = 0; k < count; ++k)
     if (cli_option_rows[found[k].row].type == CLI_LIST)
       ((cvtm_run_list *)cli_option_field(&cli_option_rows[found[k].row], options))->count = 0;
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < count && status == CVTM_OK; ++k)
-    status = cli_option_set_row(options, found[k].row, found[k].value, error);
-  return status;
+  for (int k = 0; k < count; ++k)
+    CVTM_TRY(cli_option_set_row(options, found[k].row, found[k].value, error));
+  return CVTM_OK;
 }
 
 /* Takes the operand, if the command has one, from argv[optind], and refuses further words. */

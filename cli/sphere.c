@@ -105,11 +105,10 @@ static cvtm_status read_map(const cvtm_input *source, double scale, const double
   cvtm_geographic_grid grid = {0};
   if (source->array == NULL) cvtm_file_extension(source->name, extension, sizeof extension);
   const int is_array = *extension == '\0' || strcmp(extension, "npy") == 0;
-  cvtm_status status = is_array ? grid_of_array(source, &grid, error)
-                       : strcmp(extension, "nc") == 0
-                           ? cvtm_geographic_grid_read(source->name, &grid, error)
-                           : grid_of_picture(source->name, black_white, &grid, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(is_array ? grid_of_array(source, &grid, error)
+           : strcmp(extension, "nc") == 0
+               ? cvtm_geographic_grid_read(source->name, &grid, error)
+               : grid_of_picture(source->name, black_white, &grid, error));
   const int64_t file_columns = grid.columns;
   const double turn = grid.column_step * (double)(grid.columns - 1);
   if (fabs(turn - 360) < 0.01 * grid.column_step)
@@ -144,9 +143,8 @@ static cvtm_status read_widths(work *w, cvtm_error *error) {
     w->wanted = llround(4 * CVTM_PI * 2 / sqrt(3.0) / (w->even * w->even));
   } else {
     const int given = o->sphere.picture_widths[0] > 0;
-    const cvtm_status status = read_map(source, 1 / o->sphere.radius,
-                                        given ? o->sphere.picture_widths : NULL, &w->widths, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(read_map(source, 1 / o->sphere.radius, given ? o->sphere.picture_widths : NULL,
+                      &w->widths, error));
     const int64_t count = (int64_t)w->widths.rows * w->widths.columns;
     for (int64_t k = 0; k < count; ++k)
       if (!(w->widths.value[k] > 0 && w->widths.value[k] < 1e6F))

@@ -321,9 +321,8 @@ static cvtm_status smooth(work *w, cvtm_condition_result *result) {
 }
 
 static cvtm_status set_upper(work *w) {
-  const cvtm_status status =
-      cvtm_device_allocate(w->device, (int64_t)w->width * w->height, CVTM_TYPED(w->upper));
-  return status == CVTM_OK ? at_least(w, w->options->grade_max, w->rho, w->upper) : status;
+  CVTM_TRY(cvtm_device_allocate(w->device, (int64_t)w->width * w->height, CVTM_TYPED(w->upper)));
+  return at_least(w, w->options->grade_max, w->rho, w->upper);
 }
 
 static cvtm_status grade(work *w, cvtm_condition_result *result) {

@@ -462,12 +462,10 @@ static int monitor_stops(const cvtm_segment *s, const cvtm_segment_progress *pro
 static cvtm_status run_steps(cvtm_segment *s, int has_lower, int has_upper,
                              cvtm_segment_result *result) {
   cvtm_segment_progress progress = {0};
-  cvtm_status status = prepare_step(s, &progress);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(prepare_step(s, &progress));
   result->stop = monitor_stops(s, &progress) ? CVTM_SEGMENT_INTERRUPTED : CVTM_SEGMENT_STEPS;
   while (result->stop == CVTM_SEGMENT_STEPS && progress.step < s->options.max_steps) {
-    status = step_level_set(s, has_lower, has_upper, &progress);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(step_level_set(s, has_lower, has_upper, &progress));
     result->cycles += progress.cycles;
     if (monitor_stops(s, &progress)) result->stop = CVTM_SEGMENT_INTERRUPTED;
     if (progress.change < s->options.tolerance) result->stop = CVTM_SEGMENT_CONVERGED;

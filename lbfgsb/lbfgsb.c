@@ -68,9 +68,8 @@ cvtm_status cvtm_lbfgsb_clear_signals(cvtm_lbfgsb *solver, int64_t running) {
   const cvtm_lbfgsb_requests requests = {0, (int)CVTM_STOP_NONE};
   const int flag = (int)running;
   if (solver->mailbox) solver->mailbox->recorded = 0;
-  const cvtm_status status =
-      cvtm_device_copy_in(solver->device, solver->arrays.requests, &requests, sizeof requests);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(
+      cvtm_device_copy_in(solver->device, solver->arrays.requests, &requests, sizeof requests));
   return cvtm_device_copy_in(solver->device, solver->arrays.flag, &flag, sizeof flag);
 }
 
@@ -259,8 +258,7 @@ static cvtm_status prepare_run(cvtm_lbfgsb *solver, const double *x) {
 /* Prepares a stopped run to continue. A problem that has evaluated a point gets a new direction. */
 static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
   int stopped = 0;
-  cvtm_status status = cvtm_lbfgsb_read_states(solver);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_lbfgsb_read_states(solver));
   for (int64_t p = 0; p < solver->problems; ++p) {
     cvtm_lbfgsb_state *state = solver->states + p;
     cvtm_lbfgsb_apply_options(solver, state);
@@ -270,11 +268,10 @@ static cvtm_status prepare_resume(cvtm_lbfgsb *solver) {
     state->stop = (int)CVTM_STOP_NONE;
     if (state->phase != (int)CVTM_PHASE_START) state->phase = (int)CVTM_PHASE_RESUME;
   }
-  status = cvtm_lbfgsb_write_states(solver);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_clear_signals(solver, solver->problems);
-  if (status == CVTM_OK && stopped > 0) status = enqueue_round(solver);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_read_states(solver);
-  return status;
+  CVTM_TRY(cvtm_lbfgsb_write_states(solver));
+  CVTM_TRY(cvtm_lbfgsb_clear_signals(solver, solver->problems));
+  if (stopped > 0) CVTM_TRY(enqueue_round(solver));
+  return cvtm_lbfgsb_read_states(solver);
 }
 
 static void fill_results(const cvtm_lbfgsb_run *current, cvtm_lbfgsb_result *results) {
@@ -440,12 +437,8 @@ static cvtm_status evaluate_on_host(const host_run *host, const cvtm_lbfgsb_eval
 static cvtm_status set_host_bounds(const host_run *host, const double *lower, const double *upper) {
   const int64_t n = host->solver->n;
   const size_t bytes = (size_t)n * sizeof(double);
-  cvtm_status status = CVTM_OK;
-  if (lower) status = cvtm_device_copy_in(host->device, host->on_device, lower, bytes);
-  if (status == CVTM_OK && upper) {
-    status = cvtm_device_copy_in(host->device, host->on_device + n, upper, bytes);
-  }
-  if (status != CVTM_OK) return status;
+  if (lower) CVTM_TRY(cvtm_device_copy_in(host->device, host->on_device, lower, bytes));
+  if (upper) CVTM_TRY(cvtm_device_copy_in(host->device, host->on_device + n, upper, bytes));
   return cvtm_lbfgsb_set_bounds(host->solver, lower ? host->on_device : NULL,
                                 upper ? host->on_device + n : NULL);
 }

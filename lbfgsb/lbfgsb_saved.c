@@ -102,18 +102,17 @@ cvtm_status cvtm_lbfgsb_save(cvtm_lbfgsb *solver, void *bytes) {
   const saved_header header = make_header(solver);
   saved_array list[SAVED_ARRAYS];
   char *to = (char *)bytes + sizeof header;
-  cvtm_status status = CVTM_OK;
   if (solver->states->history == 0) {
     return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                      "there is no run to save");
   }
   memcpy(bytes, &header, sizeof header);
   list_saved(solver, list);
-  for (int i = 0; status == CVTM_OK && i < SAVED_ARRAYS; ++i) {
-    status = cvtm_device_copy_out(solver->device, to, list[i].memory, list[i].bytes);
+  for (int i = 0; i < SAVED_ARRAYS; ++i) {
+    CVTM_TRY(cvtm_device_copy_out(solver->device, to, list[i].memory, list[i].bytes));
     to += list[i].bytes;
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status check_header(const cvtm_lbfgsb *solver, const void *bytes, size_t count) {

@@ -357,15 +357,12 @@ static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double 
                                const double **shown) {
   *shown = NULL;
   if (!array) return CVTM_OK;
-  cvtm_status status = CVTM_OK;
   if (!*own)
-    status = cvtm_device_allocate(solver->device, solver->capacity * solver->problems,
-                                  sizeof(double), (void **)own);
-  if (status == CVTM_OK) {
-    status = cvtm_device_copy(solver->device, *own, array, (size_t)solver->total * sizeof **own);
-  }
-  if (status == CVTM_OK) *shown = *own;
-  return status;
+    CVTM_TRY(cvtm_device_allocate(solver->device, solver->capacity * solver->problems,
+                                  sizeof(double), (void **)own));
+  CVTM_TRY(cvtm_device_copy(solver->device, *own, array, (size_t)solver->total * sizeof **own));
+  *shown = *own;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper) {
@@ -400,10 +397,9 @@ cvtm_status cvtm_lbfgsb_set_share(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share *
   if (!solver->arrays.divided)
     return cvtm_fail(cvtm_device_error(solver->device), CVTM_ERROR_ARGUMENT,
                      "the variables of this solver are not divided");
-  const cvtm_status status =
-      cvtm_divided_set_share(solver->device, &solver->arrays, solver->capacity, share);
-  if (status == CVTM_OK) resize(solver, share->count, share->total);
-  return status;
+  CVTM_TRY(cvtm_divided_set_share(solver->device, &solver->arrays, solver->capacity, share));
+  resize(solver, share->count, share->total);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_lbfgsb_set_size(cvtm_lbfgsb *solver, int64_t n) {

@@ -17,14 +17,12 @@ cvtm_status cvtm_lbfgsb_list_create(cvtm_device *device, int64_t n, int sorts,
                                     cvtm_lbfgsb_list *list) {
   const int on_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
   size_t sort = 0, scan = 0;
-  cvtm_status status = CVTM_OK;
   if (n > INT32_MAX)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
                      "a process has %lld variables; its lists hold at most %d", (long long)n,
                      INT32_MAX);
-  if (sorts) status = cvtm_sort_workspace(device, n, &sort);
-  if (status == CVTM_OK && on_cuda) status = cvtm_scan_workspace(device, n, &scan);
-  if (status != CVTM_OK) return status;
+  if (sorts) CVTM_TRY(cvtm_sort_workspace(device, n, &sort));
+  if (on_cuda) CVTM_TRY(cvtm_scan_workspace(device, n, &scan));
   list->workspace_bytes = sort > scan ? sort : scan;
   return cvtm_device_allocate_arrays(device, arrays_of(list, n, sorts, on_cuda));
 }

@@ -411,12 +411,10 @@ static cvtm_status do_drag(const action *a) {
 
 static cvtm_status do_scroll(const action *a) {
   double at[2], notches = 0;
-  cvtm_status status = read_place(a, 1, at);
-  if (status == CVTM_OK) status = read_number(a, 3, &notches);
-  if (status == CVTM_OK)
-    send_event(a,
-               (cvtm_event){.kind = CVTM_EVENT_SCROLL, .x = at[0], .y = at[1], .amount = notches});
-  return status;
+  CVTM_TRY(read_place(a, 1, at));
+  CVTM_TRY(read_number(a, 3, &notches));
+  send_event(a, (cvtm_event){.kind = CVTM_EVENT_SCROLL, .x = at[0], .y = at[1], .amount = notches});
+  return CVTM_OK;
 }
 
 static cvtm_status do_size(const action *a) {
@@ -440,11 +438,10 @@ static cvtm_status do_layers(const action *a) {
 
 static cvtm_status do_wait(const action *a) {
   double count = 0;
-  const cvtm_status status = read_number(a, 1, &count);
+  CVTM_TRY(read_number(a, 1, &count));
   const cvtm_view_frame *frame = a->control->frame;
-  if (status == CVTM_OK)
-    a->script->until = (frame ? frame->state.iteration : 0) + (int64_t)(count > 0 ? count : 0);
-  return status;
+  a->script->until = (frame ? frame->state.iteration : 0) + (int64_t)(count > 0 ? count : 0);
+  return CVTM_OK;
 }
 
 static cvtm_status do_frames(const action *a) {

@@ -139,11 +139,10 @@ static cvtm_status reserve_geometry(cvtm_view_frame *frame, const cvtm_mesh *mes
       {&frame->corners, 6 * mesh->triangle_count, sizeof *frame->corners},
       {&frame->defects, 3 * cells->count, sizeof *frame->defects},
   };
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; status == CVTM_OK && k < 5; ++k)
-    status =
-        grow_array(arrays[k].array, &frame->capacity[k], arrays[k].count, arrays[k].size, error);
-  return status;
+  for (int k = 0; k < 5; ++k)
+    CVTM_TRY(
+        grow_array(arrays[k].array, &frame->capacity[k], arrays[k].count, arrays[k].size, error));
+  return CVTM_OK;
 }
 
 static cvtm_status fill_geometry(cvtm_view_frame *frame, const cvtm_mesh *mesh,

@@ -114,11 +114,10 @@ static cvtm_status create_programs(cvtm_render *r, cvtm_error *error) {
                   {"ground", ground_vertex, ground_fragment, &r->ground_program},
                   {"labels", label_site_vertex, label_site_fragment, &r->label_program},
                   {"cells of labels", ground_vertex, label_fragment, &r->label_cell_program}};
-  cvtm_status status = CVTM_OK;
-  for (size_t k = 0; status == CVTM_OK && k < sizeof programs / sizeof programs[0]; ++k)
-    status = cvtm_gl_program(programs[k].name, preamble, programs[k].vertex, programs[k].fragment,
-                             programs[k].program, error);
-  return status;
+  for (size_t k = 0; k < sizeof programs / sizeof programs[0]; ++k)
+    CVTM_TRY(cvtm_gl_program(programs[k].name, preamble, programs[k].vertex, programs[k].fragment,
+                             programs[k].program, error));
+  return CVTM_OK;
 }
 
 /* Creates a vertex array over one buffer of floats. */
@@ -485,14 +484,12 @@ static unsigned visible_layers(const cvtm_render *r, const cvtm_view *view) {
 static cvtm_status draw_layers(cvtm_render *r, const cvtm_view *view, cvtm_error *error) {
   const unsigned layers = visible_layers(r, view), cells = CVTM_LAYER_CELLS | CVTM_LAYER_CELL_EDGES;
   const int by_labels = layers & cells && draws_labels(r, view);
-  cvtm_status status = CVTM_OK;
   upload_frame(r, by_labels ? layers & ~cells : layers);
   glActiveTexture(GL_TEXTURE1);
   glBindTexture(GL_TEXTURE_BUFFER, r->cell_texture);
   glActiveTexture(GL_TEXTURE2);
   glBindTexture(GL_TEXTURE_2D, r->palette[view->dark != 0]);
-  if (by_labels) status = draw_label_picture(r, view, error);
-  if (status != CVTM_OK) return status;
+  if (by_labels) CVTM_TRY(draw_label_picture(r, view, error));
   glDisable(GL_BLEND);
   draw_ground(r, view);
   glEnable(GL_BLEND);

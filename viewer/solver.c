@@ -147,12 +147,10 @@ static cvtm_status publish_current(cvtm_solver *s) {
   cvtm_device *device = s->options.device;
   const double *current = cvtm_cvt_current_sites(s->cvt);
   cvtm_view_state *state = &s->states[s->box.back];
-  cvtm_status status = cvtm_view_state_reserve(state, s->count, cvtm_device_error(device));
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_out(device, state->sites, current,
-                                  2 * (size_t)s->count * sizeof *state->sites);
-  if (status == CVTM_OK && s->points) status = cvtm_points_publish(s->points, current, s->count);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_view_state_reserve(state, s->count, cvtm_device_error(device)));
+  CVTM_TRY(cvtm_device_copy_out(device, state->sites, current,
+                                2 * (size_t)s->count * sizeof *state->sites));
+  if (s->points) CVTM_TRY(cvtm_points_publish(s->points, current, s->count));
   if (holds(s)) swap_sites(state->sites, s->held, s->fixed);
   if (s->options.domain.periodic) {
     for (int64_t i = 0; i < s->count; ++i) {
@@ -255,16 +253,15 @@ static void dab_density(cvtm_solver *s, const cvtm_solver_command *dab) {
 /* Replaces sites in an obstacle by random sites, since no gradient moves them out. */
 static cvtm_status leave_obstacle(cvtm_solver *s, const cvtm_solver_command *dab) {
   const cvtm_domain domain = s->options.domain;
-  cvtm_status status = CVTM_OK;
-  for (int64_t i = s->fixed; status == CVTM_OK && i < s->count; ++i) {
+  for (int64_t i = s->fixed; i < s->count; ++i) {
     const double x = s->sites[2 * i], y = s->sites[2 * i + 1];
     if (hypot(x - dab->x, y - dab->y) >= dab->radius) continue;
     const int64_t px = (int64_t)fmin(x, domain.width - 1);
     const int64_t py = (int64_t)fmin(y, domain.height - 1);
     if (s->density[py * domain.width + px] > 0) continue;
-    status = sample_sites(s, 1, s->sites + 2 * i);
+    CVTM_TRY(sample_sites(s, 1, s->sites + 2 * i));
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status paint(cvtm_solver *s, const cvtm_solver_command *dab) {
@@ -334,21 +331,20 @@ static cvtm_status apply(cvtm_solver *s, const cvtm_solver_command *command, int
 
 /* Creates the plan for the number of sites, or updates its density if `painted`. */
 static cvtm_status prepare_plan(cvtm_solver *s, int painted) {
-  cvtm_status status = CVTM_OK;
   if (!s->cvt || s->count > s->plan_capacity) {
     cvtm_cvt_destroy(s->cvt);
     s->cvt = NULL;
     s->plan_capacity = s->count + s->count / 4;
-    status = cvtm_cvt_create(s->options.device, s->options.domain, s->density, s->plan_capacity,
-                             &s->cvt);
+    CVTM_TRY(cvtm_cvt_create(s->options.device, s->options.domain, s->density, s->plan_capacity,
+                             &s->cvt));
   } else if (painted) {
-    status = cvtm_cvt_set_density(s->cvt, s->density);
+    CVTM_TRY(cvtm_cvt_set_density(s->cvt, s->density));
   }
-  if (status == CVTM_OK && (painted || s->count != s->bound_count)) {
+  if (painted || s->count != s->bound_count) {
     s->bound = cvtm_cvt_energy_bound(s->options.domain, s->density, s->count);
     s->bound_count = s->count;
   }
-  return status;
+  return CVTM_OK;
 }
 
 static void take_time(cvtm_solver *s) {

@@ -114,15 +114,11 @@ static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
 static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
   const cvtm_image_source *source = reader->source;
   uint64_t width = reader->jpeg.image_width, height = reader->jpeg.image_height;
-  cvtm_status status = cvtm_image_check_size(source, width, height, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_image_check_size(source, width, height, error));
   /* Huffman codes take at least one bit per block of 64 pixels; arithmetic codes can take less */
-  if (!reader->jpeg.arith_code) {
-    status = cvtm_image_check_ratio(source, width * height, 64 * 8, error);
-    if (status != CVTM_OK) return status;
-  }
-  status = choose_colours(reader, error);
-  if (status != CVTM_OK) return status;
+  if (!reader->jpeg.arith_code)
+    CVTM_TRY(cvtm_image_check_ratio(source, width * height, 64 * 8, error));
+  CVTM_TRY(choose_colours(reader, error));
   const int channels = reader->jpeg.out_color_space == JCS_GRAYSCALE ? 1
                        : reader->jpeg.out_color_space == JCS_RGB     ? 3
                                                                      : 4;
@@ -130,9 +126,8 @@ static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
       .colours = channels, .max = 255, .is_light = reader->jpeg.saw_Adobe_marker};
   const cvtm_colour_source colour = {.profile = reader->profile,
                                      .profile_size = reader->profile_size};
-  status = cvtm_pixels_begin(source, layout, &colour, (int)width, (int)height, reader->image,
-                             &reader->pixels, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_pixels_begin(source, layout, &colour, (int)width, (int)height, reader->image,
+                             &reader->pixels, error));
   return cvtm_pixels_begin_rows(source, &reader->pixels, error);
 }
 

@@ -417,18 +417,17 @@ static unsigned read_raw_sample(pnm_reader *reader) {
 
 static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsigned *pixel,
                               cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
-  for (int c = 0; status == CVTM_OK && c < reader->channels; ++c) {
+  for (int c = 0; c < reader->channels; ++c) {
     if (kind == '1') {
-      status = read_plain_bit(reader, &pixel[c], error);
+      CVTM_TRY(read_plain_bit(reader, &pixel[c], error));
     } else if (kind == '2' || kind == '3') {
-      status = read_number(reader, &pixel[c], error);
+      CVTM_TRY(read_number(reader, &pixel[c], error));
     } else {
       pixel[c] = read_raw_sample(reader);
     }
-    if (status == CVTM_OK) status = check_sample(reader, pixel[c], x, y, error);
+    CVTM_TRY(check_sample(reader, pixel[c], x, y, error));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* The least number of bytes of the pixels. */

@@ -303,21 +303,16 @@ static cvtm_status make_tables(cvtm_minpack2 *problem, const double *parameter) 
 static cvtm_status build(cvtm_minpack2 *problem, const cvtm_minpack2_options *options) {
   cvtm_minpack2_data *data = &problem->data;
   cvtm_error *error = cvtm_device_error(problem->device);
-  cvtm_status status = set_sizes(error, problem, options);
-  if (status == CVTM_OK) status = check_parameters(error, data->kind, options);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(set_sizes(error, problem, options));
+  CVTM_TRY(check_parameters(error, data->kind, options));
   set_constants(problem, options->parameter);
   if (is_grid(data->kind) && data->kind != CVTM_MINPACK2_GL2)
-    status = make_boundary_values(problem);
-  if (status == CVTM_OK) status = make_tables(problem, options->parameter);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(problem->device, problem->table->parts(data),
-                                  CVTM_TYPED(data->partial));
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(problem->device, 1, CVTM_TYPED(data->blocks_ended));
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(problem->device, data->blocks_ended, 0, sizeof *data->blocks_ended);
-  return status;
+    CVTM_TRY(make_boundary_values(problem));
+  CVTM_TRY(make_tables(problem, options->parameter));
+  CVTM_TRY(cvtm_device_allocate(problem->device, problem->table->parts(data),
+                                CVTM_TYPED(data->partial)));
+  CVTM_TRY(cvtm_device_allocate(problem->device, 1, CVTM_TYPED(data->blocks_ended)));
+  return cvtm_device_fill(problem->device, data->blocks_ended, 0, sizeof *data->blocks_ended);
 }
 
 cvtm_status cvtm_minpack2_create(cvtm_device *device, cvtm_minpack2_kind kind,

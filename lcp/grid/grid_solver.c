@@ -525,11 +525,9 @@ static cvtm_status run_iterations(const cvtm_grid_solver *s, cvtm_grid_state *st
 static cvtm_status set_start(const cvtm_grid_solver *s, int warm) {
   const cvtm_lcp_options *options = &s->head.options;
   const cvtm_grid_top *top = &s->top[0];
-  cvtm_status status = CVTM_OK;
   if (options->tolerance > 0) {
-    status = s->table->clip_start(top, 0, 1);
-    if (status == CVTM_OK) status = s->table->measure_cold_start(top);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(s->table->clip_start(top, 0, 1));
+    CVTM_TRY(s->table->measure_cold_start(top));
   }
   const int nested = !warm && options->nested && s->levels > 0 && options->method != CVTM_LCP_PSOR;
   return nested ? start_nested(s) : s->table->clip_start(top, warm, 0);

@@ -67,12 +67,10 @@ static cvtm_status check_splitting(const cvtm_hlcp_options *o, const cvtm_csr *b
 
 static cvtm_status check_matrices(const cvtm_csr *a, const cvtm_csr *b, int needs_diagonals,
                                   cvtm_error *error) {
-  cvtm_status status =
-      needs_diagonals ? cvtm_csr_check_diagonal(a, "A", error) : cvtm_csr_check(a, "A", error);
-  if (status == CVTM_OK)
-    status =
-        needs_diagonals ? cvtm_csr_check_diagonal(b, "B", error) : cvtm_csr_check(b, "B", error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(needs_diagonals ? cvtm_csr_check_diagonal(a, "A", error)
+                           : cvtm_csr_check(a, "A", error));
+  CVTM_TRY(needs_diagonals ? cvtm_csr_check_diagonal(b, "B", error)
+                           : cvtm_csr_check(b, "B", error));
   if (a->rows != a->columns || b->rows != a->rows || b->columns != a->rows)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "A is %lld x %lld and B is %lld x %lld: both must be square and of one size",

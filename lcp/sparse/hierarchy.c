@@ -509,21 +509,17 @@ static void transfer_matrices_free(transfer_matrices *t) {
 static cvtm_status build_transfer(const host_level *fine, const cvtm_hierarchy_options *options,
                                   int level, int threads, transfer_matrices *t, host_level *coarse,
                                   cvtm_error *error) {
-  cvtm_status status;
   if (options->width > 0) {
     coarsening grids = {0, 0, 0, 0};
-    status = coarsen_grid(&fine->matrix, fine->width, fine->height, threads, &grids, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(coarsen_grid(&fine->matrix, fine->width, fine->height, threads, &grids, error));
     coarse->width = grids.coarse_width;
     coarse->height = grids.coarse_height;
-    status = interpolate_grid(&fine->matrix, grids, threads, &t->prolongation, &t->centre, error);
+    CVTM_TRY(interpolate_grid(&fine->matrix, grids, threads, &t->prolongation, &t->centre, error));
   } else {
-    status =
-        aggregate(&fine->matrix, level, options->is_symmetric, &t->prolongation, &t->centre, error);
+    CVTM_TRY(aggregate(&fine->matrix, level, options->is_symmetric, &t->prolongation, &t->centre,
+                       error));
   }
-  if (status == CVTM_OK)
-    status = cvtm_csr_transpose(&t->prolongation, threads, &t->restriction, error);
-  return status;
+  return cvtm_csr_transpose(&t->prolongation, threads, &t->restriction, error);
 }
 
 /* Builds the next coarser level. *found = 0: it would have no rows, or over 7/8 of the rows of the

@@ -38,16 +38,15 @@ static cvtm_status precondition(const cvtm_sparse_solver *s, double *from, doubl
   cvtm_level level = h->level[0];
   level.x = to;
   level.b = from;
-  cvtm_status status = cvtm_device_fill(h->device, to, 0, (size_t)level.rows * sizeof *to);
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, flags, 1, 1);
-  if (status == CVTM_OK && h->count > 1) {
-    status = h->table->residual(h->device, &level, flags, level.rows);
-    if (status == CVTM_OK) status = h->table->restrict_problem(h->device, &level, &h->level[1]);
-    if (status == CVTM_OK) status = cvtm_hierarchy_cycle(h, 1);
-    if (status == CVTM_OK) status = h->table->prolong(h->device, &level, &h->level[1], 1);
+  CVTM_TRY(cvtm_device_fill(h->device, to, 0, (size_t)level.rows * sizeof *to));
+  CVTM_TRY(cvtm_hierarchy_sweep(h, &level, flags, 1, 1));
+  if (h->count > 1) {
+    CVTM_TRY(h->table->residual(h->device, &level, flags, level.rows));
+    CVTM_TRY(h->table->restrict_problem(h->device, &level, &h->level[1]));
+    CVTM_TRY(cvtm_hierarchy_cycle(h, 1));
+    CVTM_TRY(h->table->prolong(h->device, &level, &h->level[1], 1));
   }
-  if (status == CVTM_OK) status = cvtm_hierarchy_sweep(h, &level, flags, 1, 1);
-  return status;
+  return cvtm_hierarchy_sweep(h, &level, flags, 1, 1);
 }
 
 /* Applies the preconditioned operator on the inactive rows, as a cvtm_krylov_operator. */
@@ -141,24 +140,22 @@ static cvtm_status relax_projected(cvtm_sparse_solver *s) {
 static cvtm_status pdas_iterate(cvtm_sparse_solver *s) {
   pdas *in = s->own;
   cvtm_iteration_state *loop = &s->host.loop;
-  cvtm_status status = CVTM_OK;
   double changes = 1;
   in->best = merit_of(s);
   in->idle = in->relaxations = 0;
-  for (int64_t k = 0; status == CVTM_OK && loop->stop == CVTM_UNDECIDED; ++k) {
+  for (int64_t k = 0; loop->stop == CVTM_UNDECIDED; ++k) {
     const int is_stuck = in->idle >= PATIENCE || (in->idle > 0 && changes == 0);
     const int relaxes = is_stuck && in->relaxations < RELAXATIONS;
     changes = 1;
-    status = relaxes ? relax_projected(s) : pdas_step(s, &changes);
-    if (status == CVTM_OK) status = cvtm_sparse_check(s, 0, 0);
-    if (status == CVTM_OK) status = cvtm_sparse_poll(s, 0);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(relaxes ? relax_projected(s) : pdas_step(s, &changes));
+    CVTM_TRY(cvtm_sparse_check(s, 0, 0));
+    CVTM_TRY(cvtm_sparse_poll(s, 0));
     if (k == 0) changes = 1; /* no active set precedes the first */
     loop->stop = pdas_stop(s, changes == 0);
-    status =
-        cvtm_device_copy_in(s->head.device, &s->state->loop.stop, &loop->stop, sizeof loop->stop);
+    CVTM_TRY(
+        cvtm_device_copy_in(s->head.device, &s->state->loop.stop, &loop->stop, sizeof loop->stop));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* Sets the targets of iteration and linear systems; state->sums are those of the cold start. */

@@ -121,9 +121,8 @@ void cvtm_sell_free(cvtm_device *device, cvtm_sell *sell) {
 }
 
 cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell) {
-  const cvtm_status status =
-      cvtm_device_allocate(device, sell->entries / CVTM_SLICE_ROWS, CVTM_TYPED(sell->run));
-  return status == CVTM_OK ? CVTM_TABLE(device, cvtm_sell_table)->find_runs(device, sell) : status;
+  CVTM_TRY(cvtm_device_allocate(device, sell->entries / CVTM_SLICE_ROWS, CVTM_TYPED(sell->run)));
+  return CVTM_TABLE(device, cvtm_sell_table)->find_runs(device, sell);
 }
 
 static cvtm_status slice_sizes_cpu(cvtm_device *device, const cvtm_csr *csr,

@@ -40,15 +40,14 @@ static cvtm_status sparse_loop_body(void *context) {
 
 cvtm_status cvtm_sparse_record(cvtm_sparse_solver *s, cvtm_sparse_iteration iteration, int loops) {
   s->iteration = iteration;
-  cvtm_status status = CVTM_OK;
-  for (int top = 0; top < loops && status == CVTM_OK; ++top) {
+  for (int top = 0; top < loops; ++top) {
     cvtm_sparse_loop *loop = &s->loop[top];
     loop->solver = s;
     loop->top = top;
-    status = cvtm_loop_create(s->head.device, sparse_loop_body, loop, &s->state->loop.go_on,
-                              &loop->loop);
+    CVTM_TRY(cvtm_loop_create(s->head.device, sparse_loop_body, loop, &s->state->loop.go_on,
+                              &loop->loop));
   }
-  return status;
+  return CVTM_OK;
 }
 
 void cvtm_sparse_close(cvtm_lcp *lcp) {
@@ -165,9 +164,8 @@ cvtm_status cvtm_sparse_begin(cvtm_sparse_solver *s, int top, double target, int
   s->host.loop.stop = CVTM_UNDECIDED;
   s->host.pause_at = poll_interval(s, top);
   s->reported = -1;
-  const cvtm_status status =
-      cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host);
-  return status == CVTM_OK ? cvtm_sparse_check(s, top, last_omega) : status;
+  CVTM_TRY(cvtm_device_copy_in(s->head.device, s->state, &s->host, sizeof s->host));
+  return cvtm_sparse_check(s, top, last_omega);
 }
 
 static int call_monitor(cvtm_sparse_solver *s) {
@@ -330,17 +328,15 @@ static int first_nested_level(const cvtm_hierarchy *h) {
 static cvtm_status start_nested(cvtm_sparse_solver *s) {
   const cvtm_hierarchy *h = &s->hierarchy;
   const int first = first_nested_level(h);
-  cvtm_status status = CVTM_OK;
-  for (int l = 0; l < first && status == CVTM_OK; ++l)
-    status = h->table->coarsen(h->device, &h->level[l], &h->level[l + 1]);
-  for (int l = first; l > 0 && status == CVTM_OK; --l) {
+  for (int l = 0; l < first; ++l)
+    CVTM_TRY(h->table->coarsen(h->device, &h->level[l], &h->level[l + 1]));
+  for (int l = first; l > 0; --l) {
     double norm = 0;
-    status = cvtm_sparse_norm(s, l, &norm);
-    if (status == CVTM_OK)
-      status = run_level(s, l, s->head.options.tolerance * norm, NESTED_CYCLES, WINDOW);
-    if (status == CVTM_OK) status = h->table->refine(h->device, &h->level[l - 1], &h->level[l]);
+    CVTM_TRY(cvtm_sparse_norm(s, l, &norm));
+    CVTM_TRY(run_level(s, l, s->head.options.tolerance * norm, NESTED_CYCLES, WINDOW));
+    CVTM_TRY(h->table->refine(h->device, &h->level[l - 1], &h->level[l]));
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status multigrid_solve(cvtm_lcp *lcp, const double *b, const double *lower,

@@ -288,13 +288,12 @@ static cvtm_status spread(triangulation *t, int64_t first) {
 }
 
 static cvtm_status find_regions(triangulation *t) {
-  cvtm_status status = CVTM_OK;
-  for (int64_t h = 0; h < 3 * t->m.triangle_count && status == CVTM_OK; ++h) {
+  for (int64_t h = 0; h < 3 * t->m.triangle_count; ++h) {
     if (t->m.segment[h] < 0 || t->m.region[h / 3] >= 0) continue;
     t->m.region[h / 3] = region_beside(t, h);
-    status = spread(t, h / 3);
+    CVTM_TRY(spread(t, h / 3));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* ---- All steps ---- */

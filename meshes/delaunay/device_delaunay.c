@@ -158,17 +158,15 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
                                cvtm_star_scale *scale) {
   cvtm_device *device = d->device;
   cvtm_bounds bounds;
-  cvtm_status status = d->table->bound(device, d->points, d->count, d->bounds);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &bounds, d->bounds, sizeof bounds);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(d->table->bound(device, d->points, d->count, d->bounds));
+  CVTM_TRY(cvtm_device_copy_out(device, &bounds, d->bounds, sizeof bounds));
   if (!bounds.usable)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
                      "a coordinate is not finite or too large");
   int exponent = cvtm_snap_exponent(&bounds);
   if (d->weights) {
     double range = 0;
-    status = bound_weights(d, &scale->least, &range);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(bound_weights(d, &scale->least, &range));
     exponent = exponent_for_weights(range, exponent);
     scale->exponent = 2 * exponent;
   }
@@ -176,8 +174,7 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
   double right = bounds.high[0], top = bounds.low[1];
   most->x = cvtm_snap_coordinate(&snapping.x, &right);
   most->y = cvtm_snap_coordinate(&snapping.y, &top);
-  status = d->table->snap(device, snapping, d->points, d->count, d->keys, d->index);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(d->table->snap(device, snapping, d->points, d->count, d->keys, d->index));
   return cvtm_sort_pairs(device, d->keys, d->index, d->keys_alt, d->index_alt, d->count,
                          CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
 }
@@ -317,23 +314,20 @@ static int is_complete(const cvtm_device_delaunay *d, const cvtm_star_counts *co
 }
 
 static cvtm_status collect_triangles(cvtm_device_delaunay *d) {
-  cvtm_status status = cvtm_scan_64(d->device, d->output.fan_count, d->count, d->sums, d->workspace,
-                                    d->workspace_bytes);
-  if (status == CVTM_OK)
-    status = d->table->collect(d->device, &d->output, d->sums, d->count, d->triangles);
-  return status == CVTM_OK ? cvtm_device_synchronize(d->device) : status;
+  CVTM_TRY(cvtm_scan_64(d->device, d->output.fan_count, d->count, d->sums, d->workspace,
+                        d->workspace_bytes));
+  CVTM_TRY(d->table->collect(d->device, &d->output, d->sums, d->count, d->triangles));
+  return cvtm_device_synchronize(d->device);
 }
 
 cvtm_status cvtm_device_delaunay_build(cvtm_device_delaunay *d, int64_t *undecided) {
   cvtm_star_tree tree;
   cvtm_star_counts counts = {0};
   d->hidden = 0;
-  cvtm_status status = make_tree(d, &tree);
-  if (status == CVTM_OK) status = make_stars(d, &tree, &counts);
-  if (status == CVTM_OK && counts.deferred > 0 && !d->weights &&
-      counts.deferred <= d->distinct / ADOPTED_SHARE)
-    status = adopt(d, &tree, &counts);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(make_tree(d, &tree));
+  CVTM_TRY(make_stars(d, &tree, &counts));
+  if (counts.deferred > 0 && !d->weights && counts.deferred <= d->distinct / ADOPTED_SHARE)
+    CVTM_TRY(adopt(d, &tree, &counts));
   *undecided = 0;
   d->triangle_count = counts.triangles;
   if (is_complete(d, &counts)) return collect_triangles(d);

@@ -259,20 +259,19 @@ static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, 
  * corner `first` equals `last`, and this vertex may move. */
 static cvtm_status emit_piece(sampler *s, int64_t parts, int closed, int32_t first, int32_t last,
                               int32_t left, int32_t right) {
-  cvtm_status status = CVTM_OK;
   int32_t from = first;
   if (closed) stretch_place_cut(&s->stretch, 0, parts, closed, s->made.points + 2 * (int64_t)first);
-  for (int64_t i = 1; i <= parts && status == CVTM_OK; ++i) {
+  for (int64_t i = 1; i <= parts; ++i) {
     double place[2];
     stretch_place_cut(&s->stretch, i, parts, closed, place);
     const int32_t to =
         i == parts ? last : add_vertex(s, place, s->stretch.track.length[s->stretch.cuts[i]], 0);
     if (to < 0) return no_vertex(s);
     const double *a = s->made.points + 2 * (int64_t)from, *b = s->made.points + 2 * (int64_t)to;
-    status = add_edge(s, from, to, left, right, stretch_deviation(&s->stretch, i - 1, a, b));
+    CVTM_TRY(add_edge(s, from, to, left, right, stretch_deviation(&s->stretch, i - 1, a, b)));
     from = to;
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* ---- Arcs ---- */
@@ -338,8 +337,7 @@ static cvtm_status copy_twin(sampler *s, const cvtm_contour *c, int64_t arc, con
   const double *p = c->points + 2 * c->start[arc], *q = c->points + 2 * c->start[twin];
   const int across = p[0] != q[0] ? 0 : 1;
   int32_t from = ends[0];
-  cvtm_status status = CVTM_OK;
-  for (int64_t e = first; e < s->first_edge[twin + 1] && status == CVTM_OK; ++e) {
+  for (int64_t e = first; e < s->first_edge[twin + 1]; ++e) {
     const int32_t pattern = b->edges[2 * e + 1];
     const int last = e + 1 == s->first_edge[twin + 1];
     double place[2];
@@ -353,10 +351,10 @@ static cvtm_status copy_twin(sampler *s, const cvtm_contour *c, int64_t arc, con
       b->pairs[2 * b->pair_count] = pattern;
       b->pairs[2 * b->pair_count++ + 1] = to;
     }
-    status = add_edge(s, from, to, c->left[arc], c->right[arc], b->deviation[e]);
+    CVTM_TRY(add_edge(s, from, to, c->left[arc], c->right[arc], b->deviation[e]));
     from = to;
   }
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_boundary_sample(const cvtm_contour *contour, cvtm_spacing spacing,
@@ -461,21 +459,17 @@ static cvtm_status cut_at_wanted(slider *s, int64_t parts) {
   to->track.count = 0;
   if (!cvtm_grow(&to->cuts, sizeof *to->cuts, &to->cut_capacity, parts + 1))
     return cvtm_no_memory(to->error, "the boundary");
-  cvtm_status status = CVTM_OK;
   int64_t next = 1;
-  for (int64_t k = 0; k < sampled.count && status == CVTM_OK; ++k) {
-    for (; k > 0 && next < parts && s->wanted[next] < sampled.length[k] && status == CVTM_OK;
-         ++next) {
+  for (int64_t k = 0; k < sampled.count; ++k) {
+    for (; k > 0 && next < parts && s->wanted[next] < sampled.length[k]; ++next) {
       const double *a = sampled.points + 2 * (k - 1), *b = a + 2;
       const double t =
           (s->wanted[next] - sampled.length[k - 1]) / (sampled.length[k] - sampled.length[k - 1]);
       to->cuts[next] = to->track.count;
-      status = stretch_add_point(to, a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), 0);
+      CVTM_TRY(stretch_add_point(to, a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1]), 0));
     }
-    if (status == CVTM_OK)
-      status = stretch_add_point(to, sampled.points[2 * k], sampled.points[2 * k + 1], 0);
+    CVTM_TRY(stretch_add_point(to, sampled.points[2 * k], sampled.points[2 * k + 1], 0));
   }
-  if (status != CVTM_OK) return status;
   to->cuts[0] = 0;
   to->cuts[parts] = to->track.count - 1;
   return CVTM_OK;
@@ -506,20 +500,19 @@ static cvtm_status slide_piece(slider *s, const double *p, int64_t count, int64_
 static cvtm_status slide_all(slider *s, const cvtm_contour *c) {
   const cvtm_boundary *b = s->made;
   int64_t first = 0;
-  cvtm_status status = CVTM_OK;
-  for (int64_t arc = 0; arc < c->arc_count && status == CVTM_OK; ++arc) {
+  for (int64_t arc = 0; arc < c->arc_count; ++arc) {
     const int64_t last = c->start[arc + 1] - 1;
-    for (int64_t begin = c->start[arc], end; begin < last && status == CVTM_OK; begin = end) {
+    for (int64_t begin = c->start[arc], end; begin < last; begin = end) {
       end = begin + 1;
       while (end < last && !c->corner[end]) ++end;
       int64_t parts = 1;
       for (int32_t to = b->edges[2 * first + 1]; !b->corner[to] && to != b->edges[2 * first];)
         to = b->edges[2 * (first + parts++) + 1];
-      status = slide_piece(s, c->points + 2 * begin, end - begin + 1, first, parts);
+      CVTM_TRY(slide_piece(s, c->points + 2 * begin, end - begin + 1, first, parts));
       first += parts;
     }
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* Holds the ends of edges that cross others or deviate too far. *found: the number of such edges;

@@ -151,8 +151,7 @@ static cvtm_status join_twins(splitter *s, cvtm_error *error) {
 
 static cvtm_status allocate_splitter(splitter *s, cvtm_error *error) {
   const int64_t edges = s->rings->start[s->rings->arc_count];
-  const cvtm_status status = cvtm_contour_allocate(edges, 2 * edges, &s->made, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_contour_allocate(edges, 2 * edges, &s->made, error));
   s->made.twin = malloc(((size_t)edges + 1) * sizeof *s->made.twin);
   s->edges = malloc(((size_t)edges + 1) * sizeof *s->edges);
   return s->made.twin != NULL && s->edges != NULL ? CVTM_OK : cvtm_no_memory(error, "the contour");
@@ -325,15 +324,14 @@ static cvtm_status contour_check_inside(const double *points, int64_t count, int
 static cvtm_status contour_finish_polygons(int width, int height,
                                            const cvtm_contour_options *options, cvtm_contour *made,
                                            cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
   if (made->arc_count == 0)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT,
-                       "the domain is empty: nothing in it is larger than %g square pixels",
-                       options->smallest);
-  if (status == CVTM_OK && options->border == CVTM_BORDER_PERIODIC)
-    status = contour_pair_rings(made, width, height, error);
-  if (status == CVTM_OK) made->area = regions_area(made);
-  return status;
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "the domain is empty: nothing in it is larger than %g square pixels",
+                     options->smallest);
+  if (options->border == CVTM_BORDER_PERIODIC)
+    CVTM_TRY(contour_pair_rings(made, width, height, error));
+  made->area = regions_area(made);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, int height,

@@ -206,8 +206,7 @@ static cvtm_status add_side_point(const cutter *c, side *s, side_point p) {
  * without an arc. left, right: as seen from p. */
 static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t left,
                            int32_t right) {
-  cvtm_status status = CVTM_OK;
-  for (int s = 0; s < SIDES && status == CVTM_OK; ++s) {
+  for (int s = 0; s < SIDES; ++s) {
     const int across = axis_across(s);
     if (p[across] != side_coordinate(c, s)) continue;
     side_point made = {p[!across], 0, 0, 0, q != NULL};
@@ -219,9 +218,9 @@ static cvtm_status add_end(cutter *c, const double *p, const double *q, int32_t 
       made.before = left_before ? left : right;
       made.behind = left_before ? right : left;
     }
-    status = add_side_point(c, &c->sides[s], made);
+    CVTM_TRY(add_side_point(c, &c->sides[s], made));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* ---- Cutting ---- */
@@ -306,14 +305,13 @@ static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner
     along |= last == first + 1 && a[axis] == b[axis] && is_on_line(c, axis, a[axis]);
     origin[axis] = floor(middle / c->size[axis]) * c->size[axis];
   }
-  cvtm_status status = CVTM_OK;
-  if (!along) status = begin_arc(c, left, right, -1);
-  for (int64_t k = first; k <= last && status == CVTM_OK; ++k) {
+  if (!along) CVTM_TRY(begin_arc(c, left, right, -1));
+  for (int64_t k = first; k <= last; ++k) {
     const double *p = c->steps[k].place, q[2] = {p[0] - origin[0], p[1] - origin[1]};
-    status = along ? add_end(c, q, NULL, 0, 0)
-                   : add_contour_point(c, q[0], q[1], corner && (k == first || k == last));
+    CVTM_TRY(along ? add_end(c, q, NULL, 0, 0)
+                   : add_contour_point(c, q[0], q[1], corner && (k == first || k == last)));
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status cut_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
@@ -413,10 +411,9 @@ static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_
   ends[0][across] = ends[1][across] = side_coordinate(c, s);
   ends[0][!across] = from;
   ends[1][!across] = to;
-  cvtm_status status = begin_arc(c, inside_left ? label : 0, inside_left ? 0 : label, twin);
-  for (int k = 0; k < 2 && status == CVTM_OK; ++k)
-    status = add_contour_point(c, ends[k][0], ends[k][1], 1);
-  return status;
+  CVTM_TRY(begin_arc(c, inside_left ? label : 0, inside_left ? 0 : label, twin));
+  for (int k = 0; k < 2; ++k) CVTM_TRY(add_contour_point(c, ends[k][0], ends[k][1], 1));
+  return CVTM_OK;
 }
 
 /* Adds a side divided at `cuts`. arc[i]: on input the arc of interval i on the opposite side, or

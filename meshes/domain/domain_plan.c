@@ -284,9 +284,8 @@ static cvtm_status limit_narrow_places(planner *p, const cvtm_boundary *b, int64
 static cvtm_status apply_limits(planner *p, const cvtm_boundary *b, int64_t *found,
                                 cvtm_error *error) {
   int64_t crossed = 0, narrow = 0;
-  cvtm_status status = separate_edges(p, b, &crossed, error);
-  if (status == CVTM_OK && crossed == 0) status = limit_narrow_places(p, b, &narrow, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(separate_edges(p, b, &crossed, error));
+  if (crossed == 0) CVTM_TRY(limit_narrow_places(p, b, &narrow, error));
   *found = crossed + narrow + limit_long_edges(p, b);
   if (*found > 0) spread_limits(p);
   return CVTM_OK;
@@ -389,9 +388,8 @@ static cvtm_status limit_spacings(planner *p, cvtm_boundary *boundary, int64_t *
   int64_t found = 1;
   for (int round = 0; found > 0 && round <= ROUNDS; ++round) {
     cvtm_boundary_free(boundary);
-    cvtm_status status = cvtm_boundary_sample(p->contour, spacing_at, p, boundary, error);
-    if (status == CVTM_OK && round < ROUNDS) status = apply_limits(p, boundary, &found, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_boundary_sample(p->contour, spacing_at, p, boundary, error));
+    if (round < ROUNDS) CVTM_TRY(apply_limits(p, boundary, &found, error));
     p->limited = p->limited > found ? p->limited : found;
   }
   *sites = llround(fmax(count_sites(p, boundary), (double)boundary->vertex_count));

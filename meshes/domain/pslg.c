@@ -398,13 +398,12 @@ static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_lis
 static cvtm_status join_shapes(cvtm_ring_collector *c, const char *name, cvtm_error *error) {
   enum { ROUNDS = 4 }; /* a new corner bends its edges, which may then cross others */
   int64_t found = c->names_divide;
-  cvtm_status status = CVTM_OK;
-  for (int round = 0; round < ROUNDS && found > 0 && status == CVTM_OK; ++round) {
-    status = cvtm_shapes_cross(&c->rings, c->shape, &found, error);
-    if (status == CVTM_OK && found > 0) status = cvtm_rings_touch(&c->rings, error);
+  for (int round = 0; round < ROUNDS && found > 0; ++round) {
+    CVTM_TRY(cvtm_shapes_cross(&c->rings, c->shape, &found, error));
+    if (found > 0) CVTM_TRY(cvtm_rings_touch(&c->rings, error));
   }
-  if (status == CVTM_OK) status = cvtm_rings_refuse_crossings(c, name, error);
-  return status == CVTM_OK ? cvtm_rings_touch(&c->rings, error) : status;
+  CVTM_TRY(cvtm_rings_refuse_crossings(c, name, error));
+  return cvtm_rings_touch(&c->rings, error);
 }
 
 /* Marks the lines and points that have names. */
@@ -583,22 +582,21 @@ static cvtm_status read_markers(cvtm_source *s, const char *what, int have_attri
   cvtm_token token;
   *count = 0;
   if (!cvtm_source_token(&ahead, &token)) return CVTM_OK;
-  cvtm_status status = cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, what, count);
-  if (status == CVTM_OK && (uint64_t)*count > s->size)
-    status = cvtm_source_fail(s, "the header claims more points than the file can hold");
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, what, count));
+  if ((uint64_t)*count > s->size)
+    return cvtm_source_fail(s, "the header claims more points than the file can hold");
   *list = malloc(((size_t)*count + 1) * sizeof **list);
   if (*list == NULL) return cvtm_source_no_memory(s);
-  for (int64_t k = 0; k < *count && status == CVTM_OK; ++k) {
+  for (int64_t k = 0; k < *count; ++k) {
     marker *p = &(*list)[k];
     double number;
     *p = (marker){0, 0, NAN, NAN};
-    status = cvtm_source_value(s, CVTM_F64, &number);
-    if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->x);
-    if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &p->y);
-    if (status == CVTM_OK && have_attributes) status = read_attributes(s, p);
+    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &number));
+    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &p->x));
+    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &p->y));
+    if (have_attributes) CVTM_TRY(read_attributes(s, p));
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status read_graph(graph *g) {

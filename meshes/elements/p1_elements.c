@@ -220,13 +220,12 @@ static cvtm_status build_elements(builder *b) {
   CVTM_TRY(cvtm_find_twins(mesh->triangles, mesh->triangle_count, mesh->vertex_count, b->twin,
                            b->leaving, b->error));
   for (int64_t v = 0; v < mesh->vertex_count; ++v) b->unknown[v] = b->leaving[v] >= 0 ? 0 : -1;
-  cvtm_status status = find_boundary(b);
-  if (status == CVTM_OK) status = number_unknowns(b);
-  if (status == CVTM_OK) status = lay_out_rows(b);
-  for (int64_t t = 0; status == CVTM_OK && t < mesh->triangle_count; ++t)
-    status = add_triangle(b, t);
-  if (status == CVTM_OK) measure_distances(b);
-  return status;
+  CVTM_TRY(find_boundary(b));
+  CVTM_TRY(number_unknowns(b));
+  CVTM_TRY(lay_out_rows(b));
+  for (int64_t t = 0; t < mesh->triangle_count; ++t) CVTM_TRY(add_triangle(b, t));
+  measure_distances(b);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_p1_create(const cvtm_mesh *mesh, cvtm_p1 *p1, cvtm_error *error) {

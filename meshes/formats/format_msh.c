@@ -98,11 +98,9 @@ static cvtm_status read_int(reader *r, int64_t low, int64_t high, const char *wh
 
 /* Skips numbers. */
 static cvtm_status skip_numbers(reader *r, int64_t count) {
-  cvtm_status status = CVTM_OK;
   double ignored;
-  for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
-    status = cvtm_source_value(r->source, CVTM_F64, &ignored);
-  return status;
+  for (int64_t k = 0; k < count; ++k) CVTM_TRY(cvtm_source_value(r->source, CVTM_F64, &ignored));
+  return CVTM_OK;
 }
 
 /* Reads the header of a block: dimension and tag of the entity, an integer, number of items. */
@@ -200,10 +198,9 @@ static cvtm_status read_element_nodes(reader *r, int64_t type) {
     index[k] = vertex_of_tag(&r->nodes, (double)tag);
   }
   if (type != TRIANGLE && type != TRIANGLE_OF_6) return CVTM_OK;
-  cvtm_status status = cvtm_builder_triangle(r->builder, index);
-  for (int k = 3; k < count && status == CVTM_OK; ++k)
-    status = cvtm_builder_middle(r->builder, index[k]);
-  return status;
+  CVTM_TRY(cvtm_builder_triangle(r->builder, index));
+  for (int k = 3; k < count; ++k) CVTM_TRY(cvtm_builder_middle(r->builder, index[k]));
+  return CVTM_OK;
 }
 
 static cvtm_status read_elements(reader *r) {
@@ -222,30 +219,28 @@ static cvtm_status read_elements(reader *r) {
 
 /* Reads the integers of one element after its type: `tags` tags and the nodes. */
 static cvtm_status read_element_2(reader *r, int64_t type, int64_t tags) {
-  cvtm_status status = CVTM_OK;
-  for (int64_t k = 0, ignored; k < tags && status == CVTM_OK; ++k)
-    status = read_int(r, INT32_MIN, INT32_MAX, "tag", &ignored);
-  return status == CVTM_OK ? read_element_nodes(r, type) : status;
+  for (int64_t k = 0, ignored; k < tags; ++k)
+    CVTM_TRY(read_int(r, INT32_MIN, INT32_MAX, "tag", &ignored));
+  return read_element_nodes(r, type);
 }
 
 /* Reads the elements. In a binary file elements of one type share a header. */
 static cvtm_status read_elements_2(reader *r) {
   int64_t count = 0;
-  cvtm_status status = read_count_2(r, "number of elements", &count);
-  for (int64_t i = 0; i < count && status == CVTM_OK;) {
+  CVTM_TRY(read_count_2(r, "number of elements", &count));
+  for (int64_t i = 0; i < count;) {
     int64_t tag = 0, type = 0, tags = 0, alike = 1;
-    if (!r->binary) status = read_tag(r, "element tag", &tag);
-    if (status == CVTM_OK) status = read_int(r, 0, INT32_MAX, "type", &type);
-    if (status == CVTM_OK && r->binary)
-      status = read_int(r, 1, count - i, "number of elements", &alike);
-    if (status == CVTM_OK) status = read_int(r, 0, INT32_MAX, "number of tags", &tags);
-    for (int64_t k = 0; k < alike && status == CVTM_OK; ++k) {
-      if (r->binary) status = read_tag(r, "element tag", &tag);
-      if (status == CVTM_OK) status = read_element_2(r, type, tags);
+    if (!r->binary) CVTM_TRY(read_tag(r, "element tag", &tag));
+    CVTM_TRY(read_int(r, 0, INT32_MAX, "type", &type));
+    if (r->binary) CVTM_TRY(read_int(r, 1, count - i, "number of elements", &alike));
+    CVTM_TRY(read_int(r, 0, INT32_MAX, "number of tags", &tags));
+    for (int64_t k = 0; k < alike; ++k) {
+      if (r->binary) CVTM_TRY(read_tag(r, "element tag", &tag));
+      CVTM_TRY(read_element_2(r, type, tags));
     }
     i += alike;
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status read_format(reader *r) {
@@ -257,9 +252,8 @@ static cvtm_status read_format(reader *r) {
   r->old = cvtm_token_is(version, "2.2") || cvtm_token_is(version, "2");
   if (!r->old && !cvtm_token_is(version, "4.1"))
     return cvtm_source_fail(s, "only versions 4.1 and 2.2 are supported");
-  cvtm_status status = read_int(r, 0, 1, "file type", &binary);
-  if (status == CVTM_OK) status = read_count(r, "data size", &size);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_int(r, 0, 1, "file type", &binary));
+  CVTM_TRY(read_count(r, "data size", &size));
   if (binary && size != 8) return cvtm_source_fail(s, "the data size of a binary file must be 8");
   r->binary = (int)binary;
   if (binary) {
@@ -267,8 +261,7 @@ static cvtm_status read_format(reader *r) {
     s->offsets = 1;
     s->binary = 1;
     double one;
-    status = cvtm_source_value(s, CVTM_I32, &one);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(cvtm_source_value(s, CVTM_I32, &one));
     s->binary = 0;
     if (one != 1) s->big = 1;
     if (one != 1 && one != 16777216) return cvtm_source_fail(s, "unknown byte order");
@@ -315,20 +308,19 @@ static cvtm_token read_name(cvtm_source *s) {
 static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer[3]) {
   cvtm_source *s = r->source;
   int64_t count = 0, ignored;
-  cvtm_status status = read_count(r, "number of names", &count);
-  for (int64_t k = 0; k < count && k < 64 && status == CVTM_OK; ++k) {
+  CVTM_TRY(read_count(r, "number of names", &count));
+  for (int64_t k = 0; k < count && k < 64; ++k) {
     const cvtm_token found = read_name(s);
     if (k == 0) *name = found;
   }
-  if (status == CVTM_OK) status = read_count(r, "number of times", &count);
-  if (status == CVTM_OK) status = skip_numbers(r, count);
-  if (status == CVTM_OK) status = read_count(r, "number of integers", &count);
-  if (status == CVTM_OK && count < 3)
-    status =
-        cvtm_source_fail(s, "a section $NodeData or $ElementData without its number of values");
-  for (int64_t k = 0; k < count && status == CVTM_OK; ++k)
-    status = read_int(r, 0, INT32_MAX, "integer", k < 3 ? &integer[k] : &ignored);
-  return status;
+  CVTM_TRY(read_count(r, "number of times", &count));
+  CVTM_TRY(skip_numbers(r, count));
+  CVTM_TRY(read_count(r, "number of integers", &count));
+  if (count < 3)
+    return cvtm_source_fail(s, "a section $NodeData or $ElementData without its number of values");
+  for (int64_t k = 0; k < count; ++k)
+    CVTM_TRY(read_int(r, 0, INT32_MAX, "integer", k < 3 ? &integer[k] : &ignored));
+  return CVTM_OK;
 }
 
 /* Reads the values of the wanted field; skips other data. */

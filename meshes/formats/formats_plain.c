@@ -90,15 +90,13 @@ static cvtm_status read_obj(cvtm_source *s, cvtm_builder *b) {
   s->comment = '#';
   cvtm_token token;
   while (cvtm_source_token(s, &token)) {
-    cvtm_status status = CVTM_OK;
     if (cvtm_token_is(token, "v")) {
-      status = read_obj_vertex(s, b);
+      CVTM_TRY(read_obj_vertex(s, b));
     } else if (cvtm_token_is(token, "f")) {
-      status = read_obj_face(s, b);
+      CVTM_TRY(read_obj_face(s, b));
     } else if (!is_ignored(token)) {
-      status = cvtm_source_fail(s, "unknown keyword");
+      return cvtm_source_fail(s, "unknown keyword");
     }
-    if (status != CVTM_OK) return status;
     cvtm_source_end_line(s);
   }
   return CVTM_OK;

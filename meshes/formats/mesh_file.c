@@ -285,9 +285,8 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
     const double *node = connectivity + (int64_t)start;
     if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
         ends[k] - start == nodes) {
-      cvtm_status status = cvtm_builder_triangle(b, node);
-      for (int c = 3; c < nodes && status == CVTM_OK; ++c) status = cvtm_builder_middle(b, node[c]);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(cvtm_builder_triangle(b, node));
+      for (int c = 3; c < nodes; ++c) CVTM_TRY(cvtm_builder_middle(b, node[c]));
     } else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE) {
       return cvtm_source_fail(b->source, "a cell is not a triangle");
     }
@@ -427,9 +426,8 @@ cvtm_status cvtm_mesh_read_bytes(const char *extension, const unsigned char *byt
                                  const char *name, cvtm_mesh *mesh, cvtm_error *error) {
   memset(mesh, 0, sizeof *mesh);
   const cvtm_format *f;
-  const cvtm_status status = find_readable(extension, 0, name, &f, error);
-  return status == CVTM_OK ? read_mesh_bytes(f, bytes, size, name, NULL, mesh, NULL, error)
-                           : status;
+  CVTM_TRY(find_readable(extension, 0, name, &f, error));
+  return read_mesh_bytes(f, bytes, size, name, NULL, mesh, NULL, error);
 }
 
 static cvtm_status read_file(const char *path, const char *field, cvtm_mesh *mesh, double **values,

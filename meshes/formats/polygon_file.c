@@ -442,11 +442,9 @@ static cvtm_status rings_join(cvtm_polygons *rings, int divide, cvtm_error *erro
   }; /* inserting a corner bends an edge, which may then be close to another corner */
   int changed = 1;
   for (int round = 0; round < ROUNDS && changed && rings->ring_count > 0; ++round) {
-    cvtm_status status = divide ? rings_divide(rings, error) : CVTM_OK;
+    if (divide) CVTM_TRY(rings_divide(rings, error));
     changed = 0;
-    if (status == CVTM_OK && rings->ring_count > 1)
-      status = join_once(rings, !divide, &changed, error);
-    if (status != CVTM_OK) return status;
+    if (rings->ring_count > 1) CVTM_TRY(join_once(rings, !divide, &changed, error));
   }
   return CVTM_OK;
 }

@@ -321,27 +321,24 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
 }
 
 cvtm_status cvtm_refine_begin(cvtm_refiner *r) {
-  cvtm_status status = index_segments(r);
-  if (status == CVTM_OK) status = describe_vertices(r);
-  if (status == CVTM_OK) status = cvtm_refine_pair_segments(r);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(index_segments(r));
+  CVTM_TRY(describe_vertices(r));
+  CVTM_TRY(cvtm_refine_pair_segments(r));
   lower_scales_at_segments(r);
   find_acute(r);
   cvtm_refine_share_corners(r);
-  status = cvtm_refine_find_touches(r);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_refine_find_touches(r));
   return check_demand(r);
 }
 
 static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64_t count,
                                     const cvtm_boundary *boundary) {
   cvtm_refine_set_bound(r, r->options->min_angle);
-  cvtm_status status =
-      cvtm_constrained_half_edges(points, count, boundary, &r->m, &r->frame, r->error);
-  if (status == CVTM_OK) status = cvtm_refine_number_segments(r, NULL);
-  if (status == CVTM_OK) status = cvtm_refine_begin(r);
-  if (status == CVTM_OK) find_sites(r, boundary->vertex_count);
-  return status;
+  CVTM_TRY(cvtm_constrained_half_edges(points, count, boundary, &r->m, &r->frame, r->error));
+  CVTM_TRY(cvtm_refine_number_segments(r, NULL));
+  CVTM_TRY(cvtm_refine_begin(r));
+  find_sites(r, boundary->vertex_count);
+  return CVTM_OK;
 }
 
 void cvtm_refine_destroy(cvtm_refiner *r) {
@@ -543,14 +540,13 @@ static cvtm_status check_arguments(const double *points, const cvtm_boundary *bo
 
 /* Inserts vertices until no triangle is bad, or until there are too many vertices. */
 static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
-  cvtm_status status = CVTM_OK;
   cvtm_refine_set_bound(r, bound);
-  for (int round = 0; round < 2 && status == CVTM_OK; ++round) {
-    status = cvtm_refine_repair(r);
-    if (status == CVTM_OK) status = cvtm_refine_divide_between_touches(r);
-    if (status == CVTM_OK) status = cvtm_refine_insert(r);
+  for (int round = 0; round < 2; ++round) {
+    CVTM_TRY(cvtm_refine_repair(r));
+    CVTM_TRY(cvtm_refine_divide_between_touches(r));
+    CVTM_TRY(cvtm_refine_insert(r));
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {

@@ -294,8 +294,7 @@ static cvtm_status improve_vertex(cvtm_refiner *r, int32_t v, int *better) {
     if (before <= 1 && k > 0) break;
     if (!find_move(r, v, cotangent, &to)) continue;
     double after;
-    const cvtm_status status = try_place(r, v, to, mark, &after);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(try_place(r, v, to, mark, &after));
     *better = after < 0.999 * before;
     if (!*better) cvtm_half_edges_undo(m, mark);
   }
@@ -313,11 +312,9 @@ static double largest_badness(int moves) {
 /* Moves one corner of a triangle so that the worst triangle around it improves. */
 static cvtm_status improve_corners(cvtm_refiner *r, int64_t t, int *better) {
   const int32_t corner[3] = {r->m.corner[3 * t], r->m.corner[3 * t + 1], r->m.corner[3 * t + 2]};
-  cvtm_status status = CVTM_OK;
   *better = 0;
-  for (int k = 0; k < 3 && !*better && status == CVTM_OK; ++k)
-    status = improve_vertex(r, corner[k], better);
-  return status;
+  for (int k = 0; k < 3 && !*better; ++k) CVTM_TRY(improve_vertex(r, corner[k], better));
+  return CVTM_OK;
 }
 
 /* Moves corners of the worst changed triangles until all are good or success is unlikely. */
@@ -345,8 +342,7 @@ cvtm_status cvtm_refine_relocate(cvtm_refiner *r, int64_t t, int *done) {
     cvtm_grid_point to;
     if (!find_move(r, corner[k], r->cotangent, &to)) continue;
     double after;
-    const cvtm_status status = try_place(r, corner[k], to, 0, &after);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(try_place(r, corner[k], to, 0, &after));
     *done = after == 0;
     cvtm_half_edges_end(m, *done);
   }
@@ -404,9 +400,7 @@ static cvtm_status repair(cvtm_refiner *r, const int64_t *list, int64_t count, i
       const int64_t t = list ? list[k] : k;
       int better = 0;
       if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
-      const cvtm_status status =
-          list ? improve_triangle(r, t, &better) : repair_triangle(r, t, &better);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(list ? improve_triangle(r, t, &better) : repair_triangle(r, t, &better));
       changed += better;
     }
     *repaired += changed;
@@ -452,8 +446,7 @@ static cvtm_status approach_target(cvtm_refiner *r, int32_t v, const double *tar
   for (int k = 0; k < 3 && after > before; ++k) {
     const cvtm_grid_point to = {(int32_t)llround(at.x + shares[k] * dx),
                                 (int32_t)llround(at.y + shares[k] * dy)};
-    const cvtm_status status = try_place(r, v, to, 0, &after);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(try_place(r, v, to, 0, &after));
     cvtm_half_edges_end(&r->m, after <= before);
     *moved += after <= before;
   }
@@ -462,16 +455,15 @@ static cvtm_status approach_target(cvtm_refiner *r, int32_t v, const double *tar
 
 cvtm_status cvtm_refine_approach(cvtm_refiner *r, const double *target, int64_t *moved) {
   const cvtm_half_edges *m = &r->m;
-  cvtm_status status = CVTM_OK;
   if (r->near == NULL) {
     r->near = malloc((size_t)m->vertex_count + 1);
     if (r->near == NULL) return cvtm_no_memory(r->error, "the refinement");
     mark_changed(r, r->near);
   }
-  for (int32_t v = 0; v < m->vertex_count && status == CVTM_OK && !cvtm_refine_is_over(r); ++v)
+  for (int32_t v = 0; v < m->vertex_count && !cvtm_refine_is_over(r); ++v)
     if (r->near[v] > 0 && m->at[v] >= 0 && is_free(r, v))
-      status = approach_target(r, v, target + 2 * (int64_t)v, moved);
-  return status;
+      CVTM_TRY(approach_target(r, v, target + 2 * (int64_t)v, moved));
+  return CVTM_OK;
 }
 
 /* Moves several vertices to make a bad triangle good. *done: nonzero if it became good. */
@@ -500,9 +492,8 @@ static cvtm_status relocate_all(cvtm_refiner *r, int64_t *left) {
     for (int64_t t = 0; t < r->m.triangle_count && !cvtm_refine_is_over(r); ++t) {
       int done = 0;
       if (r->m.corner[3 * t] < 0 || !(badness(r, t) > 0)) continue;
-      cvtm_status status = cvtm_refine_relocate(r, t, &done);
-      if (status == CVTM_OK && !done) status = move_several(r, t, &done);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(cvtm_refine_relocate(r, t, &done));
+      if (!done) CVTM_TRY(move_several(r, t, &done));
       r->figures->moved += done;
       *left += !done;
     }
@@ -549,8 +540,7 @@ static cvtm_status remove_some(cvtm_refiner *r, trial *trials, int64_t *tries, i
     int done = 0;
     if (r->m.at[v] < 0 || (kind != CVTM_VERTEX_FREE && kind != CVTM_VERTEX_ON_SEGMENT)) continue;
     if (!is_worth_trying(r, trials, v)) continue;
-    const cvtm_status status = try_without(r, v, &done);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(try_without(r, v, &done));
     trials[v].tried = ++*tries;
     for (int64_t k = 0; k < r->changed_count && done; ++k)
       for (int i = 0; i < 3; ++i) trials[r->m.corner[3 * r->changed[k] + i]].changed = *tries;

@@ -72,8 +72,7 @@ static cvtm_status check_triangle(cvtm_refiner *r, int64_t t) {
     if (m->segment[h] < 0) continue;
     const int32_t from = m->corner[h], to = cvtm_end_of(m, h), apex = cvtm_apex_of(m, h);
     if (!is_too_near(r, m->grid[apex], m->grid[from], m->grid[to])) continue;
-    const cvtm_status status = push_part(r, from, to, h, r->vertex[apex].scale);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(push_part(r, from, to, h, r->vertex[apex].scale));
   }
   const double cotangent = cvtm_triangle_cotangent(r, t), excess = cvtm_triangle_excess(r, t);
   const int is_sharp = cotangent > r->cotangent;
@@ -337,17 +336,15 @@ static cvtm_status refine_divide(cvtm_refiner *r, const cvtm_bad_part *part) {
   const cvtm_bad_part copy = {-1, has_twin ? copy_of(r, segment, from) : -1,
                               has_twin ? copy_of(r, segment, to) : -1, part->scale};
   const int64_t removed = r->figures->removed;
-  cvtm_status status = prepare_part(r, &here);
-  if (status == CVTM_OK && has_twin) status = prepare_part(r, &copy);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(prepare_part(r, &here));
+  if (has_twin) CVTM_TRY(prepare_part(r, &copy));
   h = refine_find_part(m, &here);
   if (h < 0) return refine_keep_changes(r);
   const int64_t mark = m->change_count;
   const cvtm_refine_vertex made = describe_middle(r, &here, segment);
   int32_t v;
-  status = put_on_part(r, &here, middle_of_part(r, h), made, &v);
-  if (status == CVTM_OK && v >= 0 && has_twin) status = put_on_copy(r, &copy, mark, made, v);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(put_on_part(r, &here, middle_of_part(r, h), made, &v));
+  if (v >= 0 && has_twin) CVTM_TRY(put_on_copy(r, &copy, mark, made, v));
   if (m->change_count == mark) { /* restore the vertices in the circle, or they would be removed and
                                     inserted forever */
     cvtm_half_edges_undo(m, 0);
@@ -391,8 +388,7 @@ cvtm_status cvtm_refine_divide_between_touches(cvtm_refiner *r) {
       if (from >= r->given_count || to >= r->given_count || !r->touches[from] || !r->touches[to])
         continue;
       const cvtm_bad_part part = {h, from, to, fmin(r->vertex[from].scale, r->vertex[to].scale)};
-      const cvtm_status status = refine_divide(r, &part);
-      if (status != CVTM_OK) return status;
+      CVTM_TRY(refine_divide(r, &part));
     }
   }
   return CVTM_OK;
@@ -487,17 +483,16 @@ static cvtm_status queue_encroached_parts(cvtm_refiner *r, int32_t v, double sca
                                           int64_t *found) {
   const cvtm_half_edges *m = &r->m;
   const int64_t first = m->at[v];
-  cvtm_status status = CVTM_OK;
   *found = 0;
-  for (int64_t h = first; h >= 0 && status == CVTM_OK; h = cvtm_next_in_fan(m, h, first)) {
+  for (int64_t h = first; h >= 0; h = cvtm_next_in_fan(m, h, first)) {
     const int64_t link = cvtm_half_after(h);
     const int32_t from = m->corner[link], to = cvtm_end_of(m, link);
     if (m->segment[link] >= 0 && is_too_near(r, m->grid[v], m->grid[from], m->grid[to])) {
       ++*found;
-      status = push_part(r, from, to, -1, scale);
+      CVTM_TRY(push_part(r, from, to, -1, scale));
     }
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* Of the parts queued after the first `before`, keeps only those that may be divided. */
@@ -522,15 +517,13 @@ static cvtm_status insert_vertex(cvtm_refiner *r, location at, cvtm_grid_point p
     cvtm_half_edges_undo(m, 0);
     return refine_check_memory(r);
   }
-  cvtm_status status = refine_describe(r, v, made);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(refine_describe(r, v, made));
   cvtm_half_edges_restore(m);
   const int64_t before = r->part_count;
   int64_t found = 0;
-  status = refine_check_memory(r);
+  CVTM_TRY(refine_check_memory(r));
   const double scale = made.cause == CVTM_CAUSE_AREA ? 0 : made.scale;
-  if (status == CVTM_OK) status = queue_encroached_parts(r, v, scale, &found);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(queue_encroached_parts(r, v, scale, &found));
   if (found > 0 && (keep_divisible(r, before) || r->keeps_segments == 0)) {
     cvtm_half_edges_undo(m, 0);
     *again = r->part_count > before;
@@ -610,21 +603,19 @@ static int is_full(const cvtm_refiner *r) {
 }
 
 cvtm_status cvtm_refine_insert(cvtm_refiner *r) {
-  cvtm_status status = CVTM_OK;
   r->heap_count = r->part_count = 0;
-  for (int64_t t = 0; t < r->m.triangle_count && status == CVTM_OK; ++t)
-    if (r->m.corner[3 * t] >= 0) status = check_triangle(r, t);
-  while (status == CVTM_OK && (r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r) &&
-         !is_full(r)) {
+  for (int64_t t = 0; t < r->m.triangle_count; ++t)
+    if (r->m.corner[3 * t] >= 0) CVTM_TRY(check_triangle(r, t));
+  while ((r->part_count > 0 || r->heap_count > 0) && !cvtm_refine_is_over(r) && !is_full(r)) {
     if (r->part_count > 0) {
       const cvtm_bad_part part = r->parts[--r->part_count];
-      status = refine_divide(r, &part);
+      CVTM_TRY(refine_divide(r, &part));
     } else {
       const cvtm_bad_triangle bad = pop_triangle(r);
-      status = split_triangle(r, &bad);
+      CVTM_TRY(split_triangle(r, &bad));
     }
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* ---- Vertices for a wanted number ---- */
@@ -668,23 +659,22 @@ static cvtm_status put_centre(cvtm_refiner *r, int64_t t, int *put) {
 cvtm_status cvtm_refine_fill(cvtm_refiner *r, int64_t wanted) {
   int64_t missing = wanted;
   for (int64_t v = 0; v < r->m.vertex_count; ++v) missing -= r->m.at[v] >= 0;
-  cvtm_status status = CVTM_OK;
   r->heap_count = 0;
-  for (int64_t t = 0; t < r->m.triangle_count && missing > 0 && status == CVTM_OK; ++t) {
+  for (int64_t t = 0; t < r->m.triangle_count && missing > 0; ++t) {
     const int32_t *corner = r->m.corner + 3 * t;
     if (corner[0] < 0) continue;
     const double area = (double)cvtm_orient_of(&r->m, corner[0], corner[1], corner[2]);
-    status = push_triangle(
+    CVTM_TRY(push_triangle(
         r, (cvtm_bad_triangle){
-               .priority = area, .triangle = t, .corner = {corner[0], corner[1], corner[2]}});
+               .priority = area, .triangle = t, .corner = {corner[0], corner[1], corner[2]}}));
   }
-  while (r->heap_count > 0 && missing > 0 && status == CVTM_OK && !cvtm_refine_is_over(r)) {
+  while (r->heap_count > 0 && missing > 0 && !cvtm_refine_is_over(r)) {
     const cvtm_bad_triangle largest = pop_triangle(r);
     const int32_t *corner = r->m.corner + 3 * largest.triangle;
     if (memcmp(corner, largest.corner, sizeof largest.corner) != 0) continue;
     int put = 0;
-    status = put_centre(r, largest.triangle, &put);
+    CVTM_TRY(put_centre(r, largest.triangle, &put));
     missing -= put;
   }
-  return status;
+  return CVTM_OK;
 }

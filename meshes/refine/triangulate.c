@@ -124,11 +124,10 @@ static cvtm_status peel_border(planar *p) {
 
 static cvtm_status take_delaunay(planar *p) {
   cvtm_half_edges *m = &p->r.m;
-  cvtm_status status =
-      cvtm_delaunay_half_edges(p->points, p->in->vertex_count, m, &p->r.frame, p->error);
-  if (status == CVTM_OK && m->triangle_count == 0)
-    status = cvtm_fail(p->error, CVTM_ERROR_INPUT, "all vertices lie on one line");
-  return status == CVTM_OK ? peel_border(p) : status;
+  CVTM_TRY(cvtm_delaunay_half_edges(p->points, p->in->vertex_count, m, &p->r.frame, p->error));
+  if (m->triangle_count == 0)
+    return cvtm_fail(p->error, CVTM_ERROR_INPUT, "all vertices lie on one line");
+  return peel_border(p);
 }
 
 /* For the switch r: takes the given triangles. */
@@ -343,18 +342,17 @@ static cvtm_status refine_planar(planar *p) {
   r->m.records_changes = 1;
   cvtm_refine_set_bound(r, o->min_angle);
   if (o->is_conforming) r->lens = 0;
-  cvtm_status status = cvtm_refine_begin(r);
-  if (status == CVTM_OK) status = cvtm_refine_divide_between_touches(r);
-  if (status == CVTM_OK) status = cvtm_refine_insert(r);
-  if (status == CVTM_OK && r->m.vertex_count >= r->most && o->most_added < 0 && !has_area)
-    status = cvtm_fail(p->error, CVTM_ERROR_INPUT,
-                       "a mesh without angles below %g degrees needs more than %" PRId64
-                       " vertices: segments or "
-                       "vertices are very near each other; switch S bounds the number",
-                       o->min_angle, r->most);
-  if (status == CVTM_OK && r->stopped)
-    status = cvtm_fail(p->error, CVTM_ERROR_INPUT, "the triangulation was interrupted");
-  return status;
+  CVTM_TRY(cvtm_refine_begin(r));
+  CVTM_TRY(cvtm_refine_divide_between_touches(r));
+  CVTM_TRY(cvtm_refine_insert(r));
+  if (r->m.vertex_count >= r->most && o->most_added < 0 && !has_area)
+    return cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                     "a mesh without angles below %g degrees needs more than %" PRId64
+                     " vertices: segments or "
+                     "vertices are very near each other; switch S bounds the number",
+                     o->min_angle, r->most);
+  if (r->stopped) return cvtm_fail(p->error, CVTM_ERROR_INPUT, "the triangulation was interrupted");
+  return CVTM_OK;
 }
 
 /* ---- The result ---- */

@@ -150,8 +150,7 @@ static cvtm_status read_variable(int file_id, int id, const char *path, size_t s
     return CVTM_OK;
   const int64_t rows = grid->rows, columns = grid->columns;
   const uint64_t bytes = 2 * sizeof(float) * (uint64_t)rows * (uint64_t)columns;
-  const cvtm_status status = cvtm_check_expansion(path, size, bytes, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_check_expansion(path, size, bytes, error));
   float *raw = malloc(bytes / 2), *value = malloc(bytes / 2);
   *found = raw != NULL && value != NULL && nc_get_var_float(file_id, id, raw) == NC_NOERR;
   for (int64_t j = 0; *found && j < rows; ++j)
