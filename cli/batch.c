@@ -278,11 +278,11 @@ static void count(batch *b, outcome what) {
 static cvtm_status next_job(batch *b, batch_job **job, cvtm_error *error) {
   *job = NULL;
   if (b->next >= b->mine) return CVTM_OK;
-  cvtm_status status = batch_list_get(b->list, b->shard + b->next++ * b->shards, job, error);
-  if (status == CVTM_OK && *job == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the list changed while the batch ran",
-                       b->options->run.input.name);
-  return status;
+  CVTM_TRY(batch_list_get(b->list, b->shard + b->next++ * b->shards, job, error));
+  if (*job == NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the list changed while the batch ran",
+                     b->options->run.input.name);
+  return CVTM_OK;
 }
 
 /* Takes the next job that is not done; NULL if none is left. */

@@ -247,9 +247,9 @@ static cvtm_status open_sibling(const char *path, int *file, cvtm_error *error) 
 static cvtm_status check_sibling(void *context, const char *path, cvtm_error *error) {
   (void)context;
   int file = -1;
-  const cvtm_status status = open_sibling(path, &file, error);
-  if (status == CVTM_OK && file >= 0) close(file);
-  return status;
+  CVTM_TRY(open_sibling(path, &file, error));
+  if (file >= 0) close(file);
+  return CVTM_OK;
 }
 
 /* A path_visitor. */

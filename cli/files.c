@@ -192,9 +192,9 @@ static cvtm_status probe(const char *path, cvtm_error *error) {
   if (lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
     return CVTM_OK;
   cvtm_output *output;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status == CVTM_OK) cvtm_output_abort(output);
-  return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
+  cvtm_output_abort(output);
+  return CVTM_OK;
 }
 
 /* A cli_file_visitor; the context is a cvtm_error. */

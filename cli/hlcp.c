@@ -79,13 +79,13 @@ int cli_hlcp_check(const cli_options *o) {
 }
 
 static cvtm_status make_identity(int64_t n, cvtm_csr *matrix, cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_create(n, n, n, matrix, error);
-  for (int64_t i = 0; i < n && status == CVTM_OK; ++i) {
+  CVTM_TRY(cvtm_csr_create(n, n, n, matrix, error));
+  for (int64_t i = 0; i < n; ++i) {
     matrix->row_start[i + 1] = i + 1;
     matrix->column[i] = (int32_t)i;
     matrix->value[i] = 1;
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status read_files(problem *p, cvtm_error *error) {

@@ -51,9 +51,9 @@ static cvtm_status parse_integer(const cli_option_row *row, const char *value, i
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a whole number like 5000 or 5k",
                      row->name, value);
   if (!is_short) rounded = errno == ERANGE ? (double)INFINITY : (double)parsed;
-  const cvtm_status status = check_range(row, rounded, value, error);
-  if (status == CVTM_OK) *number = is_short ? (int64_t)rounded : parsed;
-  return status;
+  CVTM_TRY(check_range(row, rounded, value, error));
+  *number = is_short ? (int64_t)rounded : parsed;
+  return CVTM_OK;
 }
 
 static cvtm_status parse_real(const cli_option_row *row, const char *value, double *number,
@@ -62,9 +62,9 @@ static cvtm_status parse_real(const cli_option_row *row, const char *value, doub
   double parsed = strtod(value, &end);
   if (end == value || *end != '\0' || !isfinite(parsed))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a number", row->name, value);
-  const cvtm_status status = check_range(row, parsed, value, error);
-  if (status == CVTM_OK) *number = parsed;
-  return status;
+  CVTM_TRY(check_range(row, parsed, value, error));
+  *number = parsed;
+  return CVTM_OK;
 }
 
 static cvtm_status parse_choice(const cli_option_row *row, const char *value, int *number,
@@ -135,9 +135,9 @@ cvtm_status cli_option_set_real(cli_options *options, int index, double value, c
   mark_given(options, index);
   if (!isfinite(value))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "--%s: '%s' is not a number", row->name, text);
-  const cvtm_status status = check_range(row, value, text, error);
-  if (status == CVTM_OK) *(double *)cli_option_field(row, options) = value;
-  return status;
+  CVTM_TRY(check_range(row, value, text, error));
+  *(double *)cli_option_field(row, options) = value;
+  return CVTM_OK;
 }
 
 /* Sets a value of CLI_TEXT, CLI_SOURCE or CLI_LIST. */

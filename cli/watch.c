@@ -130,10 +130,10 @@ static cvtm_status add_picture(cli_watch *w, cvtm_error *error) {
 static cvtm_status draw_frame(cli_watch *w, cvtm_error *error) {
   CVTM_TRY(cvtm_view_frame_build(&w->frame, error));
   cvtm_render_set_frame(w->render, &w->frame);
-  cvtm_status status = cvtm_render_set_sites(w->render, error);
-  if (status == CVTM_OK) status = cvtm_render_draw(w->render, &w->view, error);
-  if (status == CVTM_OK) status = cvtm_render_read(w->view.width, w->view.height, w->pixels, error);
-  return status == CVTM_OK ? add_picture(w, error) : status;
+  CVTM_TRY(cvtm_render_set_sites(w->render, error));
+  CVTM_TRY(cvtm_render_draw(w->render, &w->view, error));
+  CVTM_TRY(cvtm_render_read(w->view.width, w->view.height, w->pixels, error));
+  return add_picture(w, error);
 }
 
 static void set_figures(cli_watch *w, int64_t sites, int64_t iteration, double energy,

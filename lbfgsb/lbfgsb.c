@@ -448,14 +448,14 @@ static cvtm_status solve_on_host(const host_run *host, double *x, cvtm_host_obje
   const size_t bytes = (size_t)host->solver->n * sizeof(double);
   cvtm_lbfgsb_evaluation at = {NULL, NULL, NULL};
   int running = 1;
-  cvtm_status status = cvtm_device_copy_in(host->device, host->on_device, x, bytes);
-  if (status == CVTM_OK) status = cvtm_lbfgsb_start(host->solver, host->on_device, &at);
-  while (status == CVTM_OK && running) {
-    status = evaluate_on_host(host, &at, objective, context);
-    if (status == CVTM_OK) status = cvtm_lbfgsb_advance(host->solver, &running);
+  CVTM_TRY(cvtm_device_copy_in(host->device, host->on_device, x, bytes));
+  CVTM_TRY(cvtm_lbfgsb_start(host->solver, host->on_device, &at));
+  while (running) {
+    CVTM_TRY(evaluate_on_host(host, &at, objective, context));
+    CVTM_TRY(cvtm_lbfgsb_advance(host->solver, &running));
   }
-  if (status == CVTM_OK) status = cvtm_lbfgsb_finish(host->solver, host->on_device, result);
-  return status == CVTM_OK ? cvtm_device_copy_out(host->device, x, host->on_device, bytes) : status;
+  CVTM_TRY(cvtm_lbfgsb_finish(host->solver, host->on_device, result));
+  return cvtm_device_copy_out(host->device, x, host->on_device, bytes);
 }
 
 cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const double *lower,

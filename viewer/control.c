@@ -446,9 +446,9 @@ static cvtm_status do_wait(const action *a) {
 
 static cvtm_status do_frames(const action *a) {
   double count = 0;
-  const cvtm_status status = read_number(a, 1, &count);
-  if (status == CVTM_OK) a->script->frames = count > 0 ? (int64_t)count : 0;
-  return status;
+  CVTM_TRY(read_number(a, 1, &count));
+  a->script->frames = count > 0 ? (int64_t)count : 0;
+  return CVTM_OK;
 }
 
 static cvtm_status do_converge(const action *a) {

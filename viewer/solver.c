@@ -217,10 +217,10 @@ static cvtm_status scatter_sites(cvtm_solver *s, int64_t more) {
     return CVTM_OK;
   }
   if (more == 0 || s->count + more > INT32_MAX / 4) return CVTM_OK;
-  cvtm_status status = reserve_sites(s, s->count + more);
-  if (status == CVTM_OK) status = sample_sites(s, more, s->sites + 2 * s->count);
-  if (status == CVTM_OK) s->count += more;
-  return status;
+  CVTM_TRY(reserve_sites(s, s->count + more));
+  CVTM_TRY(sample_sites(s, more, s->sites + 2 * s->count));
+  s->count += more;
+  return CVTM_OK;
 }
 
 static void set_site(cvtm_solver *s, int64_t i, double x, double y) {
@@ -229,9 +229,9 @@ static void set_site(cvtm_solver *s, int64_t i, double x, double y) {
 }
 
 static cvtm_status add_site(cvtm_solver *s, double x, double y) {
-  const cvtm_status status = reserve_sites(s, s->count + 1);
-  if (status == CVTM_OK) set_site(s, s->count++, x, y);
-  return status;
+  CVTM_TRY(reserve_sites(s, s->count + 1));
+  set_site(s, s->count++, x, y);
+  return CVTM_OK;
 }
 
 static void delete_site(cvtm_solver *s, int64_t i) {

@@ -346,10 +346,10 @@ static cvtm_status create_parts(viewer *v) {
                                         .start = o->start,
                                         .seed = o->seed,
                                         .paused = o->paused};
-  cvtm_status status = cvtm_solver_start(&settings, v->points, &v->solver, v->error);
-  if (status == CVTM_OK) status = start_builder(v->solver, &v->builder, v->error);
-  if (status == CVTM_OK) set_up_control(v);
-  return status;
+  CVTM_TRY(cvtm_solver_start(&settings, v->points, &v->solver, v->error));
+  CVTM_TRY(start_builder(v->solver, &v->builder, v->error));
+  set_up_control(v);
+  return CVTM_OK;
 }
 
 /* Fills the result from the last frame or, without a frame, from the initial sites. */

@@ -138,14 +138,14 @@ static void store_gif_row(const gif_reader *r, int y) {
 }
 
 static cvtm_status read_gif(gif_reader *r, cvtm_image *image, cvtm_error *error) {
-  cvtm_status status = find_frame(r, error);
-  if (status == CVTM_OK) status = check_frame(r, error);
-  if (status == CVTM_OK && colour_map(r->gif) == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad GIF: no colours", r->source->name);
-  if (status == CVTM_OK) status = begin_gif_pixels(r, image, error);
-  if (status == CVTM_OK) status = read_frame(r, error);
-  for (int y = 0; status == CVTM_OK && y < r->height; ++y) store_gif_row(r, y);
-  return status;
+  CVTM_TRY(find_frame(r, error));
+  CVTM_TRY(check_frame(r, error));
+  if (colour_map(r->gif) == NULL)
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad GIF: no colours", r->source->name);
+  CVTM_TRY(begin_gif_pixels(r, image, error));
+  CVTM_TRY(read_frame(r, error));
+  for (int y = 0; y < r->height; ++y) store_gif_row(r, y);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_image_decode_gif(const cvtm_image_source *source, cvtm_image *image,

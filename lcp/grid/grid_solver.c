@@ -397,13 +397,13 @@ static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *g
 
 /* Computes operator-dependent weights on all levels, from the operator without active nodes. */
 static cvtm_status compute_weights(const cvtm_grid_solver *s) {
-  cvtm_status status = s->table->mark_masked(&s->top[0]);
-  for (int l = 1; l <= s->levels && status == CVTM_OK; ++l) {
+  CVTM_TRY(s->table->mark_masked(&s->top[0]));
+  for (int l = 1; l <= s->levels; ++l) {
     const cvtm_grid_level *finer = l == 1 ? NULL : &s->level[l - 1];
-    status = s->table->interpolation_weights(&s->top[0], finer, &s->level[l]);
-    if (status == CVTM_OK) status = s->table->galerkin(&s->top[0], s->level, l, l, 1);
+    CVTM_TRY(s->table->interpolation_weights(&s->top[0], finer, &s->level[l]));
+    CVTM_TRY(s->table->galerkin(&s->top[0], s->level, l, l, 1));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* The coarsest level that cycles use. With constant links, each level has the links of the next

@@ -28,9 +28,9 @@ static int in_b(const entry *e) { return e->along != 0 || e->shift == 0; }
 
 /* Makes A (which = 0) or B (1). */
 static cvtm_status put_matrix(const stencil *s, int which, cvtm_csr *csr, cvtm_error *error) {
-  const cvtm_status status = cvtm_csr_create(s->n, s->n, STENCIL_ENTRIES * s->n, csr, error);
+  CVTM_TRY(cvtm_csr_create(s->n, s->n, STENCIL_ENTRIES * s->n, csr, error));
   int64_t count = 0;
-  for (int64_t row = 0; row < s->n && status == CVTM_OK; ++row) {
+  for (int64_t row = 0; row < s->n; ++row) {
     for (int k = 0; k < STENCIL_ENTRIES; ++k) {
       const entry *e = &s->entries[k];
       if (!has_entry(s, row, e) || (which == 1 && !in_b(e))) continue;
@@ -39,7 +39,7 @@ static cvtm_status put_matrix(const stencil *s, int which, cvtm_csr *csr, cvtm_e
     }
     csr->row_start[row + 1] = count;
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* --- membranes and torsion --------------------------------------------------------------- */

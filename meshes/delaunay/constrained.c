@@ -267,10 +267,10 @@ static int32_t region_beside(const triangulation *t, int64_t h) {
 static cvtm_status spread(triangulation *t, int64_t first) {
   int32_t *region = t->m.region;
   t->depth = 0;
-  cvtm_status status = push(t, first);
-  while (t->depth > 0 && status == CVTM_OK) {
+  CVTM_TRY(push(t, first));
+  while (t->depth > 0) {
     const int64_t triangle = t->stack[--t->depth];
-    for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
+    for (int k = 0; k < 3; ++k) {
       const int64_t h = 3 * triangle + k;
       if (t->m.segment[h] >= 0) {
         if (region_beside(t, h) == region[triangle]) continue;
@@ -281,10 +281,10 @@ static cvtm_status spread(triangulation *t, int64_t first) {
       const int64_t g = t->m.twin[h];
       if (g < 0 || region[g / 3] >= 0) continue;
       region[g / 3] = region[triangle];
-      status = push(t, g / 3);
+      CVTM_TRY(push(t, g / 3));
     }
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status find_regions(triangulation *t) {

@@ -483,18 +483,18 @@ static cvtm_status slide_piece(slider *s, const double *p, int64_t count, int64_
   const int closed = begin == end && !b->corner[begin];
   CVTM_TRY(stretch_lay(&s->stretch, p, count));
   find_wanted(s, first, parts);
-  cvtm_status status = cut_at_wanted(s, parts);
-  for (int64_t i = closed ? 0 : 1; i < parts && status == CVTM_OK; ++i) {
+  CVTM_TRY(cut_at_wanted(s, parts));
+  for (int64_t i = closed ? 0 : 1; i < parts; ++i) {
     const int32_t v = b->edges[2 * (first + i)];
     stretch_place_cut(&s->stretch, i, parts, closed, b->points + 2 * (int64_t)v);
     b->along[v] = i > 0 ? s->wanted[i] : 0;
   }
-  for (int64_t i = 0; i < parts && status == CVTM_OK; ++i) {
+  for (int64_t i = 0; i < parts; ++i) {
     const int32_t *edge = b->edges + 2 * (first + i);
     b->deviation[first + i] = stretch_deviation(&s->stretch, i, b->points + 2 * (int64_t)edge[0],
                                                 b->points + 2 * (int64_t)edge[1]);
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status slide_all(slider *s, const cvtm_contour *c) {

@@ -316,25 +316,25 @@ static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner
 
 static cvtm_status cut_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
   const int joined = !traced->corner[traced->start[arc]];
-  cvtm_status status = snap_arc(c, traced, arc, joined);
-  if (status == CVTM_OK) status = refine_arc(c, traced->left[arc] != 0 && traced->right[arc] != 0);
-  if (status == CVTM_OK && joined) status = rotate_to_cut(c);
+  CVTM_TRY(snap_arc(c, traced, arc, joined));
+  CVTM_TRY(refine_arc(c, traced->left[arc] != 0 && traced->right[arc] != 0));
+  if (joined) CVTM_TRY(rotate_to_cut(c));
   int64_t first = 0;
-  for (int64_t k = 1; k < c->step_count && status == CVTM_OK; ++k) {
+  for (int64_t k = 1; k < c->step_count; ++k) {
     if (k + 1 < c->step_count && !c->steps[k].cut) continue;
-    status =
-        emit_piece(c, first, k, !joined || c->steps[0].cut, traced->left[arc], traced->right[arc]);
+    CVTM_TRY(
+        emit_piece(c, first, k, !joined || c->steps[0].cut, traced->left[arc], traced->right[arc]));
     first = k;
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
-  cvtm_status status = begin_arc(c, traced->left[arc], traced->right[arc], -1);
-  for (int64_t k = traced->start[arc]; k < traced->start[arc + 1] && status == CVTM_OK; ++k)
-    status =
-        add_contour_point(c, traced->points[2 * k], traced->points[2 * k + 1], traced->corner[k]);
-  return status;
+  CVTM_TRY(begin_arc(c, traced->left[arc], traced->right[arc], -1));
+  for (int64_t k = traced->start[arc]; k < traced->start[arc + 1]; ++k)
+    CVTM_TRY(
+        add_contour_point(c, traced->points[2 * k], traced->points[2 * k + 1], traced->corner[k]));
+  return CVTM_OK;
 }
 
 /* ---- The sides ---- */

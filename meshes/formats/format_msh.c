@@ -114,31 +114,31 @@ static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int
 
 static cvtm_status read_node_block(reader *r) {
   int64_t dimension = 0, parametric = 0, count = 0, tag;
-  cvtm_status status = read_block(r, &dimension, &parametric, &count);
-  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-    status = read_count(r, "node tag", &tag);
-    if (status == CVTM_OK) status = add_tag(&r->nodes, r->source, (double)tag);
+  CVTM_TRY(read_block(r, &dimension, &parametric, &count));
+  for (int64_t i = 0; i < count; ++i) {
+    CVTM_TRY(read_count(r, "node tag", &tag));
+    CVTM_TRY(add_tag(&r->nodes, r->source, (double)tag));
   }
-  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-    status = read_place(r);
-    if (status == CVTM_OK && parametric) status = skip_numbers(r, dimension);
+  for (int64_t i = 0; i < count; ++i) {
+    CVTM_TRY(read_place(r));
+    if (parametric) CVTM_TRY(skip_numbers(r, dimension));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* Reads the header of a section: number of blocks, number of items, smallest and largest tag. */
 static cvtm_status read_summary(reader *r, int64_t *blocks) {
   int64_t ignored;
-  cvtm_status status = read_count(r, "number of blocks", blocks);
-  for (int k = 0; k < 3 && status == CVTM_OK; ++k) status = read_count(r, "count", &ignored);
-  return status;
+  CVTM_TRY(read_count(r, "number of blocks", blocks));
+  for (int k = 0; k < 3; ++k) CVTM_TRY(read_count(r, "count", &ignored));
+  return CVTM_OK;
 }
 
 static cvtm_status read_nodes(reader *r) {
   int64_t blocks = 0;
-  cvtm_status status = read_summary(r, &blocks);
-  for (int64_t k = 0; k < blocks && status == CVTM_OK; ++k) status = read_node_block(r);
-  return status;
+  CVTM_TRY(read_summary(r, &blocks));
+  for (int64_t k = 0; k < blocks; ++k) CVTM_TRY(read_node_block(r));
+  return CVTM_OK;
 }
 
 /* Reads the number of nodes or elements, which in version 2 is text even in a binary file. */
@@ -166,14 +166,14 @@ static cvtm_status skip_parameters(reader *r) {
 
 static cvtm_status read_nodes_2(reader *r, int is_parametric) {
   int64_t count = 0, tag;
-  cvtm_status status = read_count_2(r, "number of nodes", &count);
-  for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-    status = read_tag(r, "node tag", &tag);
-    if (status == CVTM_OK) status = add_tag(&r->nodes, r->source, (double)tag);
-    if (status == CVTM_OK) status = read_place(r);
-    if (status == CVTM_OK && is_parametric) status = skip_parameters(r);
+  CVTM_TRY(read_count_2(r, "number of nodes", &count));
+  for (int64_t i = 0; i < count; ++i) {
+    CVTM_TRY(read_tag(r, "node tag", &tag));
+    CVTM_TRY(add_tag(&r->nodes, r->source, (double)tag));
+    CVTM_TRY(read_place(r));
+    if (is_parametric) CVTM_TRY(skip_parameters(r));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* The number of nodes of an element; 0 for types that a planar triangle mesh cannot have. */
@@ -205,16 +205,16 @@ static cvtm_status read_element_nodes(reader *r, int64_t type) {
 
 static cvtm_status read_elements(reader *r) {
   int64_t blocks = 0;
-  cvtm_status status = read_summary(r, &blocks);
-  for (int64_t k = 0; k < blocks && status == CVTM_OK; ++k) {
+  CVTM_TRY(read_summary(r, &blocks));
+  for (int64_t k = 0; k < blocks; ++k) {
     int64_t dimension = 0, type = 0, count = 0, tag;
-    status = read_block(r, &dimension, &type, &count);
-    for (int64_t i = 0; i < count && status == CVTM_OK; ++i) {
-      status = read_count(r, "element tag", &tag);
-      if (status == CVTM_OK) status = read_element_nodes(r, type);
+    CVTM_TRY(read_block(r, &dimension, &type, &count));
+    for (int64_t i = 0; i < count; ++i) {
+      CVTM_TRY(read_count(r, "element tag", &tag));
+      CVTM_TRY(read_element_nodes(r, type));
     }
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* Reads the integers of one element after its type: `tags` tags and the nodes. */

@@ -550,15 +550,15 @@ static cvtm_status reach_bound(cvtm_refiner *r, double bound) {
 }
 
 static cvtm_status work_for_bound(cvtm_refiner *r, double bound) {
-  cvtm_status status = reach_bound(r, fmin(bound, usual_bound));
-  if (status == CVTM_OK && bound > usual_bound) {
+  CVTM_TRY(reach_bound(r, fmin(bound, usual_bound)));
+  if (bound > usual_bound) {
     r->most = (int64_t)(r->options->growth * (double)r->m.vertex_count + free_points);
-    status = reach_bound(r, bound);
+    CVTM_TRY(reach_bound(r, bound));
   }
-  if (status == CVTM_OK && r->options->fewest) status = cvtm_refine_simplify(r);
-  if (status == CVTM_OK) status = cvtm_refine_fill(r, r->options->wanted);
-  if (status == CVTM_OK && r->options->headroom > 0) status = cvtm_refine_raise(r, bound);
-  return status;
+  if (r->options->fewest) CVTM_TRY(cvtm_refine_simplify(r));
+  CVTM_TRY(cvtm_refine_fill(r, r->options->wanted));
+  if (r->options->headroom > 0) CVTM_TRY(cvtm_refine_raise(r, bound));
+  return CVTM_OK;
 }
 
 /* Refines for a bound. *enough: nonzero if the result is to be kept. A bound with headroom is
@@ -708,6 +708,6 @@ static cvtm_status join_edges(cvtm_refinement *f) {
 cvtm_status cvtm_refinement_boundary_angles(cvtm_refinement *f, cvtm_boundary_angles *figures,
                                             cvtm_error *error) {
   f->r.error = error;
-  const cvtm_status status = f->is_joined ? CVTM_OK : join_edges(f);
-  return status == CVTM_OK ? cvtm_refine_raise_at_boundary(&f->r, figures) : status;
+  if (!f->is_joined) CVTM_TRY(join_edges(f));
+  return cvtm_refine_raise_at_boundary(&f->r, figures);
 }

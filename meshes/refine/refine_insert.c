@@ -306,10 +306,10 @@ static cvtm_status put_on_copy(cvtm_refiner *r, const cvtm_bad_part *copy, int64
   const cvtm_grid_point place = copy_place(r, twin, r->m.grid[v]);
   made.segment = twin;
   made.copy = v;
-  const cvtm_status status = put_on_part(r, copy, place, made, &other);
-  if (status == CVTM_OK && other < 0) cvtm_half_edges_undo(&r->m, mark);
-  if (status == CVTM_OK && other >= 0) r->vertex[v].copy = other;
-  return status;
+  CVTM_TRY(put_on_part(r, copy, place, made, &other));
+  if (other < 0) cvtm_half_edges_undo(&r->m, mark);
+  if (other >= 0) r->vertex[v].copy = other;
+  return CVTM_OK;
 }
 
 /* The data of a new vertex between the ends of a part. */
