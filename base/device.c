@@ -70,11 +70,10 @@ static cvtm_status open_device(const cvtm_device_table *table, cvtm_device_kind 
   device->kind = kind;
   device->index = index;
   device->threads = threads > 0 ? threads : default_threads();
-  if (kind == CVTM_DEVICE_CPU) {
+  if (kind == CVTM_DEVICE_CPU)
     snprintf(device->name, sizeof device->name, "cpu");
-  } else {
+  else
     snprintf(device->name, sizeof device->name, "cuda:%d", index);
-  }
   const cvtm_status status = table->open(device, index);
   if (status != CVTM_OK) {
     cvtm_fail(error, status, "%s", device->error.message);
@@ -305,9 +304,8 @@ cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *contex
 
 cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,
                              const int *flag, cvtm_loop **loop) {
-  if (!body || !flag || !loop) {
+  if (!body || !flag || !loop)
     return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "a loop needs a body and a flag");
-  }
   cvtm_status status = device->table->activate(device);
   if (status != CVTM_OK) return status;
   cvtm_loop *made = calloc(1, sizeof *made);

@@ -26,9 +26,8 @@ static cvtm_status cpu_activate(cvtm_device *device) {
 
 static cvtm_status cpu_allocate(cvtm_device *device, size_t bytes, void **memory) {
   void *block = cvtm_host_allocate(bytes);
-  if (!block) {
+  if (!block)
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory: %zu bytes", bytes);
-  }
   *memory = block;
   return CVTM_OK;
 }

@@ -40,9 +40,8 @@ static cvtm_status bad(const scanner *s, const char *reason) {
 }
 
 static void skip_space(scanner *s) {
-  while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r')) {
+  while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
     ++s->at;
-  }
 }
 
 static int accept_character(scanner *s, char c) {
@@ -238,13 +237,12 @@ static float half_to_float(uint16_t h) {
   int exponent = h >> 10 & 31;
   int fraction = h & 1023;
   double value;
-  if (exponent == 31) {
+  if (exponent == 31)
     value = fraction != 0 ? (double)NAN : (double)INFINITY;
-  } else if (exponent == 0) {
+  else if (exponent == 0)
     value = ldexp(fraction, -24);
-  } else {
+  else
     value = ldexp(fraction + 1024, exponent - 25);
-  }
   return (float)(h & 0x8000 ? -value : value);
 }
 

@@ -218,11 +218,10 @@ static void move_out(const cvtm_pipeline_result *r, double *site) {
   const double dx = centre[0] - site[0], dy = centre[1] - site[1];
   for (int k = 0; k < 40; ++k) {
     const double middle = 0.5 * (low + high);
-    if (is_free(r, site[0] + middle * dx, site[1] + middle * dy)) {
+    if (is_free(r, site[0] + middle * dx, site[1] + middle * dy))
       high = middle;
-    } else {
+    else
       low = middle;
-    }
   }
   const double beyond = fmin(high + margin / hypot(dx, dy), 1);
   if (is_free(r, site[0] + beyond * dx, site[1] + beyond * dy)) high = beyond;

@@ -120,11 +120,10 @@ static void test_trial_point(executor on) {
   const int speculates = d->table->commit && cvtm_lbfgsb_may_speculate(state);
   const int entries = speculates ? layout_of(on).entries : (int)CVTM_SUM_COLUMNS;
   double slope = 0.0;
-  if (speculates) {
+  if (speculates)
     slope = pass_speculatively(on);
-  } else {
+  else
     slope = search_slope(on);
-  }
   if (has_failed(on)) return;
   cvtm_lbfgsb_decide_search(state, d->decided->total + entries, slope, requested_stop(on));
   state->needs_commit = speculates && state->needs_update && state->store_pair;

@@ -154,9 +154,8 @@ static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   int rounds = 1, running = 1;
   while (status == CVTM_OK && running > 0) {
     const double before = cvtm_clock();
-    for (int round = 0; status == CVTM_OK && round < rounds; ++round) {
+    for (int round = 0; status == CVTM_OK && round < rounds; ++round)
       status = enqueue_whole_round(current);
-    }
     if (status == CVTM_OK) status = read_running(solver, &running);
     if (status == CVTM_OK) status = deliver_records(current);
     if (!cvtm_lbfgsb_on_cpu(solver) && !cvtm_lbfgsb_host_decides(solver) &&
@@ -309,9 +308,8 @@ static cvtm_status finish_call(cvtm_lbfgsb_run *current, cvtm_status status, dou
   if (current->objective && solver->options.time_evaluations && !cvtm_lbfgsb_on_cpu(solver)) {
     status = time_evaluations(current);
     if (status != CVTM_OK) return status;
-    for (int64_t p = 0; results && p < solver->problems; ++p) {
+    for (int64_t p = 0; results && p < solver->problems; ++p)
       results[p].evaluation_seconds = current->evaluation_seconds;
-    }
   }
   for (int64_t p = 0; p < solver->problems; ++p) {
     const cvtm_lbfgsb_state *seen = solver->states + p;
@@ -467,11 +465,10 @@ cvtm_status cvtm_lbfgsb_minimize_host(cvtm_device *device, int64_t n, const doub
   if (status != CVTM_OK) return status;
   host.at_x = malloc((size_t)(n > 0 ? n : 1) * sizeof *host.at_x);
   host.at_g = malloc((size_t)(n > 0 ? n : 1) * sizeof *host.at_g);
-  if (host.at_x && host.at_g) {
+  if (host.at_x && host.at_g)
     status = cvtm_device_allocate(device, 2 * n, CVTM_TYPED(host.on_device));
-  } else {
+  else
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "out of memory");
-  }
   if (status == CVTM_OK) status = set_host_bounds(&host, lower, upper);
   if (status == CVTM_OK) status = solve_on_host(&host, x, objective, context, result);
   cvtm_device_free(device, host.on_device);

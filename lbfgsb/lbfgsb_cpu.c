@@ -239,9 +239,8 @@ CVTM_INLINE void sum_tile(const cvtm_lbfgsb_state *state, const double *tile, co
 }
 
 CVTM_INLINE void add_lanes(const lanes *sums, int entries, double *result) {
-  for (int e = 0; e < entries; ++e) {
+  for (int e = 0; e < entries; ++e)
     result[e] += (sums[e][0] + sums[e][1]) + (sums[e][2] + sums[e][3]);
-  }
 }
 
 CVTM_INLINE void update_part(const cvtm_lbfgsb_arrays *arrays, const double *q, int64_t first,

@@ -119,15 +119,13 @@ static cvtm_status check_header(const cvtm_lbfgsb *solver, const void *bytes, si
   cvtm_error *error = cvtm_device_error(solver->device);
   const saved_header wanted = make_header(solver);
   saved_header found;
-  if (count < sizeof found) {
+  if (count < sizeof found)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "the saved run of %zu bytes is too short", count);
-  }
   memcpy(&found, bytes, sizeof found);
   if (memcmp(found.magic, wanted.magic, sizeof found.magic) != 0 ||
       found.byte_order != wanted.byte_order || found.state_bytes != wanted.state_bytes ||
-      found.version != wanted.version) {
+      found.version != wanted.version)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "the bytes are not a run saved by this version");
-  }
   if (found.n != wanted.n || found.problems != wanted.problems || found.history != wanted.history) {
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "the saved run has %lld problems of %lld variables, history %d; "

@@ -33,20 +33,15 @@ static cvtm_status check_lbfgsb_options(cvtm_error *error, const cvtm_lbfgsb_opt
                      CVTM_LBFGSB_MAX_HISTORY, options->history);
   }
   if (options->cauchy != CVTM_LBFGSB_CAUCHY_APPROXIMATE &&
-      options->cauchy != CVTM_LBFGSB_CAUCHY_EXACT) {
+      options->cauchy != CVTM_LBFGSB_CAUCHY_EXACT)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "unknown Cauchy point %d", (int)options->cauchy);
-  }
-  if (options->max_iterations < 0 || options->max_evaluations < 0 ||
-      !(options->max_seconds >= 0.0)) {
+  if (options->max_iterations < 0 || options->max_evaluations < 0 || !(options->max_seconds >= 0.0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a limit is negative");
-  }
   if (!(options->gradient_tolerance >= 0.0) || !(options->decrease_tolerance >= 0.0) ||
-      !(options->measure_tolerance >= 0.0)) {
+      !(options->measure_tolerance >= 0.0))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a tolerance is negative");
-  }
-  if (options->search_evaluations < 1) {
+  if (options->search_evaluations < 1)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "a line search needs at least one evaluation");
-  }
   if (!(options->search_decrease > 0.0 && options->search_decrease < options->search_curvature &&
         options->search_curvature < 1.0 && options->search_width >= 0.0)) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
@@ -192,11 +187,10 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
   cvtm_status status = cvtm_device_allocate(device, (int64_t)solver->taken, 1, &solver->block);
   if (status != CVTM_OK) return status;
   take_arrays(solver, share != NULL, exact);
-  if (share) {
+  if (share)
     status = cvtm_divided_create(device, arrays, solver->n, exact, &arrays->divided);
-  } else if (solver->table == &panels_table) {
+  else if (solver->table == &panels_table)
     status = cvtm_panels_create(device, arrays, m, exact, &arrays->panels);
-  }
   if (status == CVTM_OK) status = clear_arrays(solver);
   if (status == CVTM_OK && problems == 1)
     status = cvtm_device_allocate_mapped(device, sizeof(cvtm_lbfgsb_mailbox), &host, &mapped);
@@ -206,9 +200,8 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
 }
 
 static cvtm_status check_sizes(cvtm_error *error, int64_t problems, int64_t n) {
-  if (n < 0 || n > INT64_MAX / 4096) {
+  if (n < 0 || n > INT64_MAX / 4096)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no problem has %lld variables", (long long)n);
-  }
   if (problems < 1 || problems > INT32_MAX || n > INT64_MAX / 4096 / problems) {
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "a batch cannot have %lld problems of %lld variables", (long long)problems,
@@ -247,11 +240,10 @@ static cvtm_status allocate_solver(cvtm_device *device, int64_t problems, int64_
   result->total = n * problems;
   result->everywhere = share ? share->total : result->total;
   result->states = calloc((size_t)problems, sizeof *result->states);
-  if (result->states) {
+  if (result->states)
     status = allocate_arrays(result, share);
-  } else {
+  else
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
-  }
   if (status != CVTM_OK) {
     cvtm_lbfgsb_destroy(result);
     return status;
@@ -436,9 +428,8 @@ cvtm_status cvtm_lbfgsb_set_options(cvtm_lbfgsb *solver, const cvtm_lbfgsb_optio
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "history is %d and cannot become %d",
                      solver->options.history, options->history);
   }
-  if (options->cauchy != solver->options.cauchy) {
+  if (options->cauchy != solver->options.cauchy)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "the kind of Cauchy point cannot change");
-  }
   solver->options = *options;
   return CVTM_OK;
 }

@@ -123,15 +123,14 @@ static cvtm_status read_banner(reader *in) {
   if (in->has_values && strcasecmp(word, "real") != 0 && strcasecmp(word, "integer") != 0)
     return bad_line(in, "entries are neither real nor integer nor pattern");
   read_word(in, word);
-  if (strcasecmp(word, "general") == 0) {
+  if (strcasecmp(word, "general") == 0)
     in->kind = GENERAL;
-  } else if (strcasecmp(word, "symmetric") == 0) {
+  else if (strcasecmp(word, "symmetric") == 0)
     in->kind = SYMMETRIC;
-  } else if (strcasecmp(word, "skew-symmetric") == 0 && in->has_values) {
+  else if (strcasecmp(word, "skew-symmetric") == 0 && in->has_values)
     in->kind = SKEW_SYMMETRIC;
-  } else {
+  else
     return bad_line(in, "neither general nor symmetric nor skew-symmetric");
-  }
   if (!at_line_end(in)) return bad_line(in, "more than five words in the header");
   return CVTM_OK;
 }
@@ -163,9 +162,8 @@ static cvtm_status read_sizes(reader *in) {
   if (in->listed > bytes / shortest_entry + 1)
     return bad_line(in, "more entries than the file has room for");
   if (in->rows - FREE_ROWS > ROWS_PER_ENTRY * in->listed ||
-      in->columns - FREE_ROWS > ROWS_PER_ENTRY * in->listed) {
+      in->columns - FREE_ROWS > ROWS_PER_ENTRY * in->listed)
     return bad_line(in, "nearly all rows or columns are empty");
-  }
   const int64_t entry = 2 * sizeof(int32_t) + sizeof(double);
   const int64_t needed =
       (in->rows + in->columns) * (int64_t)sizeof(int64_t) + in->listed * (2 * entry);

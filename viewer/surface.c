@@ -128,11 +128,10 @@ static void survive_display(window *w) {
 
 static void window_poll(cvtm_surface *surface, double seconds) {
   (void)surface;
-  if (seconds > 0) {
+  if (seconds > 0)
     glfwWaitEventsTimeout(seconds);
-  } else {
+  else
     glfwPollEvents();
-  }
 }
 
 static void window_present(cvtm_surface *surface) { glfwSwapBuffers(((window *)surface)->handle); }

@@ -320,11 +320,10 @@ static cvtm_status from_profile(const cvtm_colour_source *source, cvtm_colour *c
     profile = cmsOpenProfileFromMemTHR(colour->context, source->profile,
                                        (cmsUInt32Number)source->profile_size);
   if (profile != NULL && cmsGetColorSpace(profile) == space) {
-    if (take_curves(profile, colour)) {
+    if (take_curves(profile, colour))
       colour->kind = CVTM_COLOUR_MATRIX;
-    } else {
+    else
       take_transform(profile, colour);
-    }
   }
   if (profile != NULL) cmsCloseProfile(profile);
   if (colour->context == NULL || failed_allocations > 0)
@@ -359,11 +358,10 @@ static int are_those_of_srgb(const cvtm_colour_source *source) {
 
 static void from_chunks(const cvtm_colour_source *source, cvtm_colour *colour) {
   double to_xyz[3][3];
-  if (source->gamma == 0) {
+  if (source->gamma == 0)
     fill_transfer(CODE_SRGB, colour->curves);
-  } else {
+  else
     fill_gamma(source->gamma, colour->curves);
-  }
   copy_curves(colour);
   if (find_matrix_to_xyz(source->has_chromaticities ? source->chromaticities : srgb_chromaticities,
                          to_xyz) &&

@@ -124,11 +124,10 @@ static void store_any(const cvtm_pixels *pixels, size_t target, size_t count,
       pixels->image->alpha[target + i] = (float)((double)alpha / (double)layout->max);
     }
     double light[3];
-    if (colours == 4) {
+    if (colours == 4)
       mix_inks(pixels, colour, light);
-    } else {
+    else
       composite(pixels, colour, alpha, light);
-    }
     store_pixel(pixels, target + i, light);
   }
 }
@@ -206,18 +205,16 @@ static void store_managed(const cvtm_pixels *pixels, size_t target, size_t count
 void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const void *samples) {
   const cvtm_pixel_layout *layout = &pixels->layout;
   const size_t target = (size_t)y * (size_t)pixels->image->width + (size_t)x;
-  if (pixels->colour.kind != CVTM_COLOUR_SRGB) {
+  if (pixels->colour.kind != CVTM_COLOUR_SRGB)
     store_managed(pixels, target, (size_t)count, samples);
-  } else if (layout->alpha != CVTM_ALPHA_NONE || layout->colours == 4 ||
-             pixels->image->rgb != NULL) {
+  else if (layout->alpha != CVTM_ALPHA_NONE || layout->colours == 4 || pixels->image->rgb != NULL)
     store_any(pixels, target, (size_t)count, samples);
-  } else if (layout->kind == CVTM_SAMPLES_8) {
+  else if (layout->kind == CVTM_SAMPLES_8)
     store_opaque(pixels, target, (size_t)count, samples, CVTM_SAMPLES_8);
-  } else if (layout->kind == CVTM_SAMPLES_16) {
+  else if (layout->kind == CVTM_SAMPLES_16)
     store_opaque(pixels, target, (size_t)count, samples, CVTM_SAMPLES_16);
-  } else {
+  else
     store_opaque(pixels, target, (size_t)count, samples, CVTM_SAMPLES_16_BIG);
-  }
 }
 
 /* --- Rows in blocks --- */

@@ -263,13 +263,12 @@ static void read_bmp_rows(bmp_reader *r, size_t stride) {
   for (unsigned k = 0; k < r->height; ++k) {
     const unsigned y = r->is_top_down ? k : r->height - 1 - k;
     const unsigned char *line = r->source->bytes + r->start + k * stride;
-    if (r->index != NULL) {
+    if (r->index != NULL)
       put_indexed(r, r->index + (size_t)k * r->width, 8);
-    } else if (r->bits <= 8) {
+    else if (r->bits <= 8)
       put_indexed(r, line, r->bits);
-    } else {
+    else
       put_direct(r, line);
-    }
     cvtm_pixels_store(&r->pixels, 0, (int)y, (int)r->width, r->pixels.row);
   }
 }
@@ -418,13 +417,12 @@ static unsigned read_raw_sample(pnm_reader *reader) {
 static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsigned *pixel,
                               cvtm_error *error) {
   for (int c = 0; c < reader->channels; ++c) {
-    if (kind == '1') {
+    if (kind == '1')
       CVTM_TRY(read_plain_bit(reader, &pixel[c], error));
-    } else if (kind == '2' || kind == '3') {
+    else if (kind == '2' || kind == '3')
       CVTM_TRY(read_number(reader, &pixel[c], error));
-    } else {
+    else
       pixel[c] = read_raw_sample(reader);
-    }
     CVTM_TRY(check_sample(reader, pixel[c], x, y, error));
   }
   return CVTM_OK;

@@ -457,9 +457,8 @@ typedef struct png_writer {
 static void write_bytes(png_structp png, png_bytep source, size_t count) {
   png_writer *writer = png_get_io_ptr(png);
   errno = 0;
-  if (fwrite(source, 1, count, writer->stream) != count) {
+  if (fwrite(source, 1, count, writer->stream) != count)
     png_error(png, errno != 0 ? strerror(errno) : "writing failed");
-  }
 }
 
 static void flush_bytes(png_structp png) { (void)png; }
@@ -475,9 +474,8 @@ static int has_runs(const unsigned char *pixels, size_t count) {
 /* libpng's errors jump only into this function, which changes no local variable. */
 static cvtm_status run_writer(png_writer *writer, int width, int height, int channels,
                               const unsigned char *pixels, cvtm_error *error) {
-  if (setjmp(png_jmpbuf(writer->png)) != 0) {
+  if (setjmp(png_jmpbuf(writer->png)) != 0)
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", writer->path, writer->reason.text);
-  }
   int colour = channels == 1   ? PNG_COLOR_TYPE_GRAY
                : channels == 3 ? PNG_COLOR_TYPE_RGB
                                : PNG_COLOR_TYPE_RGB_ALPHA;
@@ -490,9 +488,8 @@ static cvtm_status run_writer(png_writer *writer, int width, int height, int cha
     png_set_compression_strategy(writer->png, Z_RLE);
   }
   png_write_info(writer->png, writer->info);
-  for (int y = 0; y < height; ++y) {
+  for (int y = 0; y < height; ++y)
     png_write_row(writer->png, pixels + (size_t)y * (size_t)width * (size_t)channels);
-  }
   png_write_end(writer->png, writer->info);
   return CVTM_OK;
 }

@@ -347,9 +347,8 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
   uint64_t bytes, row;
   if (reader->tiled) {
     if (!TIFFGetField(reader->tiff, TIFFTAG_TILEWIDTH, &reader->chunk_width) ||
-        !TIFFGetField(reader->tiff, TIFFTAG_TILELENGTH, &reader->chunk_height)) {
+        !TIFFGetField(reader->tiff, TIFFTAG_TILELENGTH, &reader->chunk_height))
       return bad_tiff(reader, error);
-    }
     bytes = TIFFTileSize64(reader->tiff);
     row = TIFFTileRowSize64(reader->tiff);
   } else {
@@ -364,9 +363,8 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
   uint64_t together = reader->planes == 1 ? reader->channels : 1;
   uint64_t needed_row = ((uint64_t)reader->chunk_width * together * reader->bits + 7) / 8;
   if (reader->chunk_width == 0 || reader->chunk_height == 0 || row < needed_row ||
-      bytes / reader->chunk_height < row) {
+      bytes / reader->chunk_height < row)
     return bad_tiff(reader, error);
-  }
   /* the file must contain all rows of every tile and of every strip except the last */
   uint64_t image_row = ((uint64_t)reader->width * reader->channels * reader->bits + 7) / 8;
   uint64_t ratio = largest_ratio(reader->compression);
@@ -381,9 +379,8 @@ static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   TIFF *tiff = reader->tiff;
   uint16_t planar = PLANARCONFIG_CONTIG;
   if (!find_page(tiff) || !TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &reader->width) ||
-      !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &reader->height)) {
+      !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &reader->height))
     return bad_tiff(reader, error);
-  }
   CVTM_TRY(cvtm_image_check_size(reader->source, reader->width, reader->height, error));
   TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &reader->bits);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &reader->channels);
@@ -630,11 +627,10 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
   CVTM_TRY(open_tiff(&reader, error));
   uint16_t orientation = 1;
   cvtm_status status = read_tiff_header(&reader, error);
-  if (status != CVTM_OK) {
+  if (status != CVTM_OK)
     reader.palette[0] = NULL; /* belongs to libtiff */
-  } else {
+  else
     status = copy_palette(&reader, error);
-  }
   if (status == CVTM_OK) status = allocate_image(&reader, error);
   if (status == CVTM_OK) image->is_data = is_float(&reader);
   if (status == CVTM_OK) status = read_pixels(&reader, error);

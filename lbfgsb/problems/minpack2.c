@@ -65,9 +65,8 @@ void cvtm_minpack2_defaults(cvtm_minpack2_kind kind, cvtm_minpack2_options *opti
   options->variables = 40000;
   options->atoms = 20000;
   options->dimension = 2;
-  for (int k = 0; k < CVTM_MINPACK2_PARAMETERS; ++k) {
+  for (int k = 0; k < CVTM_MINPACK2_PARAMETERS; ++k)
     options->parameter[k] = parameters[kind][k].value;
-  }
 }
 
 static cvtm_status check_parameters(cvtm_error *error, cvtm_minpack2_kind kind,
@@ -125,9 +124,8 @@ static cvtm_status set_sizes(cvtm_error *error, cvtm_minpack2 *problem,
                        data->dimension);
     }
     each = data->dimension;
-    if (data->nx < 1 || data->nx > most / each) {
+    if (data->nx < 1 || data->nx > most / each)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: %lld atoms", name, (long long)data->nx);
-    }
   }
   problem->n = each * data->nx * data->ny;
   return CVTM_OK;
@@ -191,9 +189,8 @@ static void set_constants(cvtm_minpack2 *problem, const double *parameter) {
   data->weight_x = data->hy / data->hx;
   data->weight_y = data->hx / data->hy;
   data->load = data->hx * data->hy * parameter[0];
-  if (data->kind == CVTM_MINPACK2_SSC) {
+  if (data->kind == CVTM_MINPACK2_SSC)
     data->offset = -data->load * ((double)data->nx + (double)data->ny + 1.0);
-  }
 }
 
 /* The height of Enneper's surface over (x, y), by at most five steps of Newton's method. */
@@ -289,11 +286,10 @@ static cvtm_status make_tables(cvtm_minpack2 *problem, const double *parameter) 
   double *table = malloc((size_t)count * sizeof *table);
   if (!table)
     return cvtm_fail(cvtm_device_error(problem->device), CVTM_ERROR_MEMORY, "out of memory");
-  if (data->kind == CVTM_MINPACK2_PJB) {
+  if (data->kind == CVTM_MINPACK2_PJB)
     fill_bearing(data, parameter[0], table);
-  } else {
+  else
     fill_phase_factors(data, parameter[0], table);
-  }
   const cvtm_status status = copy_table(problem->device, table, count, &problem->tables);
   free(table);
   data->tables = problem->tables;

@@ -27,9 +27,7 @@ static int threads_of(const cvtm_grid_top *top) {
     const int threads_ = (threads);                                                            \
     _Pragma("omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)") for ( \
         int64_t j = 0; j < height_; ++j) {                                                     \
-      for (int64_t i = 0; i < width_; ++i) {                                                   \
-        statement;                                                                             \
-      }                                                                                        \
+      for (int64_t i = 0; i < width_; ++i) statement;                                          \
     }                                                                                          \
   } while (0)
 
@@ -367,11 +365,10 @@ static void galerkin_level(const cvtm_grid_top *top, const cvtm_grid_finer *f,
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t y = 0; y < coarse->height; ++y) {
     uint8_t *due = coarse->stencil_changed + y * coarse->width;
-    if (all) {
+    if (all)
       memset(due, 1, (size_t)coarse->width);
-    } else {
+    else
       find_due(lines, f, coarse, y, due);
-    }
     lines->galerkin(f, coarse, y, due);
   }
 }

@@ -615,11 +615,10 @@ CVTM_INLINE void galerkin_inside(const cvtm_grid_finer *f, int64_t x, int64_t y,
       for (int s = 0; s < 3; ++s) weight[t][s] *= kept->line[t + 1][s + 1];
     }
   }
-  if (f->problem) {
+  if (f->problem)
     add_problem_stencils(f->problem, k, weight, q);
-  } else {
+  else
     add_coarse_stencils(f->level, k, weight, q);
-  }
   if (kept) {
     CVTM_UNROLL
     for (int t = 0; t < 4; ++t) {
@@ -663,13 +662,12 @@ CVTM_INLINE void galerkin_chunk(const cvtm_grid_finer *f, const cvtm_grid_level 
     double sum[3][3];
     cvtm_grid_constant_stencil constant;
     const int is_constant = !kept.any && cvtm_grid_galerkin_is_constant(f, x, y, &constant);
-    if (is_constant) {
+    if (is_constant)
       cvtm_grid_constant_entries(constant, sum);
-    } else if (kept.any) {
+    else if (kept.any)
       galerkin_inside(f, x, y, &kept, sum);
-    } else {
+    else
       galerkin_inside(f, x, y, NULL, sum);
-    }
     cvtm_grid_store_stencil(c, x, y, sum, is_constant);
   }
 }

@@ -33,9 +33,8 @@ static cvtm_status check_numbers(const cvtm_hlcp_options *o, cvtm_error *error) 
   if (!(o->gamma > 0) || !isfinite(o->gamma))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "gamma must be positive, not %g", o->gamma);
   if (o->scaling == CVTM_HLCP_OMEGA_VECTOR ? o->omega_vector == NULL
-                                           : !(o->omega > 0) || !isfinite(o->omega)) {
+                                           : !(o->omega > 0) || !isfinite(o->omega))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "omega must be positive, not %g", o->omega);
-  }
   if (!(o->alpha > 0) || !isfinite(o->alpha) || !(o->beta >= 0) || !isfinite(o->beta))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "alpha must be positive and beta not negative, not %g and %g", o->alpha,
@@ -304,11 +303,10 @@ cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_
                                                  : set_up_sweeps(h, a, b);
   if (status == CVTM_OK) status = allocate_hlcp(h);
   h->options.omega_vector = NULL;
-  if (status == CVTM_OK && h->newton != NULL) {
+  if (status == CVTM_OK && h->newton != NULL)
     status = cvtm_hlcp_newton_create_krylov(h);
-  } else if (status == CVTM_OK) {
+  else if (status == CVTM_OK)
     status = cvtm_loop_create(device, hlcp_sweep, h, &h->arrays.state->go_on, &h->loop);
-  }
   if (status == CVTM_OK) status = cvtm_device_synchronize(device);
   if (status != CVTM_OK) {
     cvtm_hlcp_destroy(h);
@@ -419,11 +417,10 @@ cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, 
   if (status != CVTM_OK) return status;
   const double start = cvtm_clock();
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
-  if (warm && x != NULL) {
+  if (warm && x != NULL)
     status = cvtm_device_copy(h->device, h->own_x, x, bytes);
-  } else {
+  else
     status = cvtm_vector_fill(h->device, h->own_x, h->options.start, h->arrays.n);
-  }
   if (status == CVTM_OK)
     status = h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : solve_by_sweeps(h, result);
   result->seconds = cvtm_clock() - start;

@@ -303,11 +303,10 @@ cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {
       break;
     }
     searches = searches || idle >= PATIENCE;
-    if (!searches || idle == 0) {
+    if (!searches || idle == 0)
       status = newton_step(h, result);
-    } else {
+    else
       status = step_from_best(h, best, result);
-    }
     ++steps;
     if (status != CVTM_OK) break;
     if (searches) {

@@ -645,9 +645,8 @@ static cvtm_status sweep_to_residual(const cvtm_hierarchy *h, const cvtm_level *
 }
 
 cvtm_status cvtm_hierarchy_update_galerkin(const cvtm_hierarchy *h, int top) {
-  for (int l = top; l + 1 < h->count; ++l) {
+  for (int l = top; l + 1 < h->count; ++l)
     CVTM_TRY(h->table->galerkin(h->device, &h->level[l], &h->level[l + 1], l == top));
-  }
   return CVTM_OK;
 }
 

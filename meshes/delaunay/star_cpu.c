@@ -120,11 +120,10 @@ static cvtm_status make_stars(cvtm_device *device, const cvtm_star_tree *tree, c
 #pragma omp parallel for num_threads(threads_for_stars(device, count)) schedule(dynamic, 256)
   for (int64_t k = 0; k < count; ++k) {
     const int32_t place = list ? list[k] : (int32_t)k;
-    if (tree->weight) {
+    if (tree->weight)
       make_star(tree, 1, place, visits, output);
-    } else {
+    else
       make_star(tree, 0, place, visits, output);
-    }
   }
   return CVTM_OK;
 }

@@ -405,11 +405,10 @@ static int64_t point_before(const cvtm_track *t, double length) {
   int64_t low = 0, high = t->count - 1;
   while (low < high) {
     const int64_t middle = low + (high - low + 1) / 2;
-    if (t->length[middle] <= length) {
+    if (t->length[middle] <= length)
       low = middle;
-    } else {
+    else
       high = middle - 1;
-    }
   }
   return low;
 }

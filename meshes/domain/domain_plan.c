@@ -329,9 +329,8 @@ static double pixel_sites(const planner *p, int64_t k) {
  * cells at the boundary. */
 static double count_sites(const planner *p, const cvtm_boundary *b) {
   double half_cells = 0;
-  for (int64_t e = 0; e < b->edge_count; ++e) {
+  for (int64_t e = 0; e < b->edge_count; ++e)
     half_cells += 0.5 * (b->left[e] == 0 || b->right[e] == 0);
-  }
   return sum_pixels(p, pixel_sites) + half_cells;
 }
 
@@ -364,9 +363,8 @@ static void write_density(const planner *p) {
 #pragma omp parallel for schedule(static) if (pixels >= WORTH_THREADS)
   for (int64_t k = 0; k < pixels; ++k) {
     double rho = p->coverage[k] > 0 ? (double)p->density[k] : 0;
-    if (rho > 0 && (double)p->limit[k] < p->scale / sqrt(sqrt(rho))) {
+    if (rho > 0 && (double)p->limit[k] < p->scale / sqrt(sqrt(rho)))
       rho = pow((double)p->limit[k] / p->scale, -4);
-    }
     p->density[k] = (float)((double)p->coverage[k] * rho);
   }
 }
@@ -442,9 +440,8 @@ cvtm_status cvtm_domain_plan(const cvtm_contour *contour, int width, int height,
   cvtm_boundary made = {0};
   cvtm_domain_plan_figures result = {0};
   cvtm_status status = CVTM_OK;
-  if (p.coverage == NULL || p.limit == NULL || p.row_sum == NULL) {
+  if (p.coverage == NULL || p.limit == NULL || p.row_sum == NULL)
     status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to plan %d x %d pixels", width, height);
-  }
   if (status == CVTM_OK) {
     for (size_t k = 0; k < pixels; ++k) p.limit[k] = 1e30F;
     status = cvtm_contour_coverage(contour, width, height, p.coverage, error);

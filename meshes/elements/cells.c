@@ -40,9 +40,8 @@ static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
 /* For points on one line: the neighbours are the previous and the next point. */
 static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacency *adjacent) {
   int64_t *start = adjacent->start;
-  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
+  for (int64_t i = 0; i < mesh->vertex_count; ++i)
     order[i] = (cvtm_placed){mesh->points[2 * i], mesh->points[2 * i + 1], i};
-  }
   qsort(order, (size_t)mesh->vertex_count, sizeof *order, cvtm_compare_placed);
   int64_t distinct = 0;
   for (int64_t i = 0; i < mesh->vertex_count; ++i) {
@@ -72,11 +71,10 @@ static cvtm_status find_adjacency(const cvtm_mesh *mesh, cvtm_scratch *memory, a
   adjacent->start = cvtm_scratch_zeros(memory, vertices + 2, sizeof *adjacent->start);
   adjacent->id = cvtm_scratch_take(memory, entries, sizeof *adjacent->id);
   if (memory->failed) return no_memory_for_cells(mesh->vertex_count, error);
-  if (on_line) {
+  if (on_line)
     adjacency_of_line(mesh, order, adjacent);
-  } else {
+  else
     adjacency_of_triangles(mesh, adjacent);
-  }
   find_largest(adjacent, mesh->vertex_count);
   return CVTM_OK;
 }
@@ -282,11 +280,10 @@ static void make_cell(const cvtm_mesh *mesh, const adjacency *adjacent, cvtm_dom
   if (sites == 0 && !alone) return;
   cvtm_corners_rectangle(0 - x, 0 - y, domain.width - x, domain.height - y, &work->count, work->x,
                          work->y, work->neighbor);
-  if (sites > HUB_NEIGHBORS) {
+  if (sites > HUB_NEIGHBORS)
     clip_by_direction(work, sites);
-  } else {
+  else
     clip_in_turn(work, sites);
-  }
 }
 
 /* site + relative, rounded to the side of the domain if the corner lies on that side. */

@@ -124,11 +124,10 @@ static int64_t last_ending(const int32_t *corners, const int64_t *leaving, int64
   const int64_t first = low;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    if (corners[cvtm_half_after(leaving[middle])] <= end) {
+    if (corners[cvtm_half_after(leaving[middle])] <= end)
       low = middle + 1;
-    } else {
+    else
       high = middle;
-    }
   }
   const int64_t found = low > first ? leaving[low - 1] : -1;
   return found >= 0 && corners[cvtm_half_after(found)] == end ? found : -1;
@@ -230,13 +229,12 @@ static triangle_figures measure_triangle(const double *a, const double *b, const
   if (cross == 0) return t;
   /* The smallest angle is opposite the shortest edge. */
   double cosine;
-  if (shortest == bc) {
+  if (shortest == bc)
     cosine = bx * cx + by * cy;
-  } else if (shortest == ac) {
+  else if (shortest == ac)
     cosine = bx * (bx - cx) + by * (by - cy);
-  } else {
+  else
     cosine = cx * (cx - bx) + cy * (cy - by);
-  }
   t.min_angle = degrees * atan2(fabs(cross), cosine);
   t.q = 2 * sqrt(3.0) * t.area / (0.5 * (ab + ac + bc) * longest);
   t.aspect = sqrt(3.0) * longest * longest / (4 * t.area);

@@ -384,13 +384,11 @@ static cvtm_status read_msh(cvtm_source *s, cvtm_builder *b) {
   reader r = {.source = s, .builder = b};
   cvtm_status status = read_format(&r);
   cvtm_token token;
-  while (status == CVTM_OK && cvtm_source_token(s, &token)) {
-    if (token.text[0] != '$') {
+  while (status == CVTM_OK && cvtm_source_token(s, &token))
+    if (token.text[0] != '$')
       status = cvtm_source_fail(s, "expected a section");
-    } else {
+    else
       status = read_section(&r, token);
-    }
-  }
   if (status == CVTM_OK && !r.elements_seen) status = cvtm_source_fail(s, "no $Elements");
   free(r.nodes.list);
   return status;
@@ -413,11 +411,10 @@ static void put_bytes(const line *l, cvtm_scalar type, double value) {
 }
 
 static void put_integer(line *l, cvtm_scalar type, int64_t value) {
-  if (l->binary) {
+  if (l->binary)
     put_bytes(l, type, (double)value);
-  } else {
+  else
     fprintf(l->file, "%s%" PRId64, l->filled++ > 0 ? " " : "", value);
-  }
 }
 
 static void end_line(line *l) {

@@ -127,9 +127,8 @@ static cvtm_status get_count(cvtm_source *s, const char **attributes, const char
   const char *value = cvtm_xml_attribute(attributes, name);
   double number;
   if (value == NULL || !cvtm_token_number((cvtm_token){value, strlen(value)}, &number) ||
-      !(number >= 0 && number < 0x1p52) || number != (double)(int64_t)number) {
+      !(number >= 0 && number < 0x1p52) || number != (double)(int64_t)number)
     return cvtm_source_fail(s, "malformed or missing %s", name);
-  }
   *count = (int64_t)number;
   return CVTM_OK;
 }

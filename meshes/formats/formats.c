@@ -95,10 +95,8 @@ int cvtm_token_number(cvtm_token token, double *value) {
   if (strlen(text) != token.length) return 0;
   const char *unsigned_text = text + (text[0] == '+' || text[0] == '-');
   /* strtod also accepts hexadecimal numbers and leading blanks. */
-  if (unsigned_text[strspn(unsigned_text, "0123456789+-.eE")] != 0 &&
-      !is_nan_or_inf(unsigned_text)) {
+  if (unsigned_text[strspn(unsigned_text, "0123456789+-.eE")] != 0 && !is_nan_or_inf(unsigned_text))
     return 0;
-  }
   char *end;
   *value = cvtm_strtod(text, &end);
   return *end == 0 && end != text;

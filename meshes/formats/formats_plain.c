@@ -90,13 +90,12 @@ static cvtm_status read_obj(cvtm_source *s, cvtm_builder *b) {
   s->comment = '#';
   cvtm_token token;
   while (cvtm_source_token(s, &token)) {
-    if (cvtm_token_is(token, "v")) {
+    if (cvtm_token_is(token, "v"))
       CVTM_TRY(read_obj_vertex(s, b));
-    } else if (cvtm_token_is(token, "f")) {
+    else if (cvtm_token_is(token, "f"))
       CVTM_TRY(read_obj_face(s, b));
-    } else if (!is_ignored(token)) {
+    else if (!is_ignored(token))
       return cvtm_source_fail(s, "unknown keyword");
-    }
     cvtm_source_end_line(s);
   }
   return CVTM_OK;
