@@ -306,15 +306,14 @@ cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *con
                              const int *flag, cvtm_loop **loop) {
   if (!body || !flag || !loop)
     return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "a loop needs a body and a flag");
-  cvtm_status status = device->table->activate(device);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(device->table->activate(device));
   cvtm_loop *made = calloc(1, sizeof *made);
   if (!made) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
   made->device = device;
   made->body = body;
   made->context = context;
   made->flag = flag;
-  status = device->table->loop_prepare(made);
+  cvtm_status status = device->table->loop_prepare(made);
   if (status != CVTM_OK) {
     cvtm_loop_destroy(made);
     return status;

@@ -245,10 +245,7 @@ cvtm_status batch_list_get(batch_list *list, int64_t index, batch_job **result, 
     if (index >= (int64_t)list->found.gl_pathc) return CVTM_OK;
   } else {
     int more = 1;
-    for (; list->next <= index && more; ++list->next) {
-      const cvtm_status status = read_record(list, &more, error);
-      if (status != CVTM_OK) return status;
-    }
+    for (; list->next <= index && more; ++list->next) CVTM_TRY(read_record(list, &more, error));
     if (!more) return CVTM_OK;
   }
   batch_job *job = calloc(1, sizeof *job);

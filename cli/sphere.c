@@ -64,10 +64,9 @@ static cvtm_status create_grid(const char *name, int64_t rows, int64_t columns,
 static cvtm_status grid_of_array(const cvtm_input *source, cvtm_geographic_grid *grid,
                                  cvtm_error *error) {
   cvtm_npy array;
-  cvtm_status status = cvtm_npy_open(source, &array, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_npy_open(source, &array, error));
   const int64_t columns = array.dimensions == 2 ? array.shape[1] : 0;
-  status = create_grid(source->name, array.shape[0], columns, grid, error);
+  cvtm_status status = create_grid(source->name, array.shape[0], columns, grid, error);
   for (int64_t j = 0; status == CVTM_OK && j < grid->rows; ++j)
     for (int64_t i = 0; i < grid->columns; ++i)
       grid->value[j * grid->columns + i] = (float)cvtm_npy_get(&array, j * columns + i);
@@ -245,8 +244,7 @@ static int is_polygon_file(const cvtm_input *source) {
 static cvtm_status leave_out(const work *w, const char *path, int inside, unsigned char *keep,
                              cvtm_error *error) {
   cvtm_polygons polygons;
-  const cvtm_status status = cvtm_polygons_read(path, &polygons, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_polygons_read(path, &polygons, error));
   int64_t first[BANDS + 1] = {0}, next[BANDS];
   sort_edges(&polygons, first + 1, NULL, NULL);
   for (int band = 0; band < BANDS; ++band) {
@@ -422,13 +420,12 @@ static cvtm_status write_globe(const work *w, const char *path, cvtm_error *erro
   const cvtm_colour paper = {{1, 1, 1}};
   const double *view = w->options.sphere.view;
   cvtm_raster raster;
-  cvtm_status status = cvtm_raster_create(2 * GLOBE_SIDE, 2 * GLOBE_SIDE, paper, &raster, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_raster_create(2 * GLOBE_SIDE, 2 * GLOBE_SIDE, paper, &raster, error));
   draw_half(w, &raster, 0, 0, view[0], view[1]);
   draw_half(w, &raster, GLOBE_SIDE, 0, view[0] + 180, -view[1]);
   draw_half(w, &raster, 0, GLOBE_SIDE, 0, 90);
   draw_half(w, &raster, GLOBE_SIDE, GLOBE_SIDE, 0, -90);
-  status = cvtm_raster_write(&raster, path, error);
+  cvtm_status status = cvtm_raster_write(&raster, path, error);
   cvtm_raster_destroy(&raster);
   return status;
 }

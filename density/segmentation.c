@@ -343,8 +343,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   CVTM_DEFAULT_OPTIONS(cvtm_segment, options)
   cvtm_error *error = cvtm_device_error(device);
   *segment = NULL;
-  cvtm_status status = check_segment_options(options, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_segment_options(options, error));
   cvtm_segment *s = calloc(1, sizeof *s);
   if (s == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   s->device = device;
@@ -362,7 +361,7 @@ cvtm_status cvtm_segment_create(cvtm_device *device, int width, int height,
   cvtm_lcp_defaults(&lcp_options);
   lcp_options.tolerance = options->step_tolerance;
   lcp_options.nested = 0; /* every step has a good initial guess */
-  status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
+  cvtm_status status = cvtm_lcp_create_grid(device, width, height, &lcp_options, &s->lcp);
   if (status == CVTM_OK) status = cvtm_device_allocate_arrays(device, segment_arrays(s));
   if (status == CVTM_OK)
     *segment = s;

@@ -359,14 +359,13 @@ static cvtm_status copy_vector(cvtm_lbfgsb *solver, const double *array, double 
 
 cvtm_status cvtm_lbfgsb_set_bounds(cvtm_lbfgsb *solver, const double *lower, const double *upper) {
   cvtm_lbfgsb_inputs found = {0, 0};
-  cvtm_status status = check_inputs(solver, lower, upper, NULL, &found);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_inputs(solver, lower, upper, NULL, &found));
   if (found.bad) return report_bad_bounds(solver, lower, upper, solver->total - found.bad);
   if (found.finite == 0) lower = upper = NULL;
   cvtm_lbfgsb_forget_run(solver);
   solver->finite_bounds = 0;
   solver->arrays.upper = NULL;
-  status = copy_vector(solver, lower, &solver->lower, &solver->arrays.lower);
+  cvtm_status status = copy_vector(solver, lower, &solver->lower, &solver->arrays.lower);
   if (status == CVTM_OK) status = copy_vector(solver, upper, &solver->upper, &solver->arrays.upper);
   if (status != CVTM_OK) {
     solver->arrays.lower = solver->arrays.upper = NULL;

@@ -418,8 +418,7 @@ static cvtm_status cpu_gram(cvtm_device *device, void *own, const cvtm_lbfgsb_ar
   const int threads = wanted < parts ? wanted : (int)parts;
   const size_t space = (size_t)(MOST + 1) * BLOCK;
   const part_function function = cvtm_has_wide_vectors() ? sum_part_wide : sum_part_baseline;
-  const cvtm_status status = grow(device, panels, (size_t)parts * each + (size_t)parts * space);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(grow(device, panels, (size_t)parts * each + (size_t)parts * space));
   double *columns = panels->partial + (size_t)parts * each;
   (void)threads;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)

@@ -497,13 +497,13 @@ static cvtm_status run_writer(png_writer *writer, int width, int height, int cha
 static cvtm_status write_by_libpng(const char *path, int width, int height, int channels,
                                    const unsigned char *pixels, cvtm_error *error) {
   cvtm_output *output = NULL;
-  cvtm_status status = cvtm_output_open(path, &output, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_output_open(path, &output, error));
   png_writer writer = {.path = path, .stream = cvtm_output_stream(output)};
   writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.reason, on_error, on_warning);
   if (writer.png != NULL) writer.info = png_create_info_struct(writer.png);
-  status = writer.info != NULL ? run_writer(&writer, width, height, channels, pixels, error)
-                               : cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  cvtm_status status = writer.info != NULL
+                           ? run_writer(&writer, width, height, channels, pixels, error)
+                           : cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   png_destroy_write_struct(&writer.png, &writer.info);
   if (status == CVTM_OK) return cvtm_output_commit(output, error);
   cvtm_output_abort(output);

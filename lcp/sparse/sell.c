@@ -182,8 +182,7 @@ static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *gr
     if (status == CVTM_OK) status = cvtm_device_copy_out(device, &any, left, sizeof any);
   }
   if (status != CVTM_OK) return status;
-  status = allocate_colours(graph->rows, colouring, cvtm_device_error(device));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(allocate_colours(graph->rows, colouring, cvtm_device_error(device)));
   return cvtm_device_copy_out(device, colouring->colour, colours[from], bytes);
 }
 

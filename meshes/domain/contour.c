@@ -278,8 +278,7 @@ cvtm_status cvtm_contour_of_labels(const int32_t *labels, int width, int height,
 cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_options *options,
                                   cvtm_contour *contour, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
-  cvtm_status status = check_size(width, height, options, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_size(width, height, options, error));
   const cvtm_contour_picture picture = {
       NULL, NULL, width, height,
       options->border == CVTM_BORDER_PERIODIC ? CVTM_BORDER_PERIODIC : CVTM_BORDER_FLAT};

@@ -571,11 +571,10 @@ static cvtm_status refine_to(double bound, int keeps_inside, const double *point
                       .most = INT64_MAX,
                       .figures = &f->figures,
                       .error = r->error};
-  cvtm_status status = start_refinement(r, points, count, boundary);
-  if (status == CVTM_OK) status = work_for_bound(r, bound);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(start_refinement(r, points, count, boundary));
+  CVTM_TRY(work_for_bound(r, bound));
   cvtm_refine_set_bound(r, f->options.min_angle);
-  status = count_figures(r, &f->figures);
+  cvtm_status status = count_figures(r, &f->figures);
   const int is_bad = f->figures.below_free > 0 || f->figures.oversized > 0;
   *enough =
       r->stopped || (r->m.vertex_count < r->most && !(is_bad && bound > f->options.min_angle));
@@ -646,8 +645,7 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
                         const cvtm_refine_options *options, cvtm_refinement **made,
                         cvtm_refine_figures *figures, cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_refine, options)
-  cvtm_status status = check_arguments(points, boundary, options, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(check_arguments(points, boundary, options, error));
   const size_t n = (size_t)boundary->vertex_count;
   cvtm_refinement *f = calloc(1, sizeof *f);
   if (f != NULL) f->corner = malloc(n + 1);
@@ -660,7 +658,7 @@ cvtm_status cvtm_refine(const double *points, int64_t count, const cvtm_boundary
   f->boundary_vertices = boundary->vertex_count;
   f->given = count;
   f->r.error = error;
-  status = refine_all(f, points, count, boundary);
+  cvtm_status status = refine_all(f, points, count, boundary);
   if (status != CVTM_OK) {
     cvtm_refinement_destroy(f);
     return status;

@@ -323,12 +323,11 @@ static cvtm_status improve_changed(cvtm_refiner *r, int rounds, int *good) {
   for (int round = 0; round < rounds; ++round) {
     int64_t t;
     double worst;
-    cvtm_status status = find_worst(r, 0, &t, &worst);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(find_worst(r, 0, &t, &worst));
     *good = t < 0;
     if (*good || worst > largest_badness(round)) return CVTM_OK;
     int better;
-    status = improve_corners(r, t, &better);
+    cvtm_status status = improve_corners(r, t, &better);
     if (status != CVTM_OK || !better) return status;
   }
   return CVTM_OK;
