@@ -87,15 +87,13 @@ static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, co
                                const double *y, int64_t count, double *result, void *workspace,
                                size_t bytes) {
   const cvtm_primitives_table *table = CVTM_TABLE(device, cvtm_primitives_table);
-  cvtm_status status = begin_primitive(device, "reduction", count, count_limit);
-  if (status == CVTM_OK)
-    status = check_workspace(device, "reduction", workspace, bytes, reduce_bytes(count));
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(begin_primitive(device, "reduction", count, count_limit));
+  CVTM_TRY(check_workspace(device, "reduction", workspace, bytes, reduce_bytes(count)));
   double *to = workspace;
   double *other = count > CVTM_REDUCE_BLOCK ? to + block_count(count) : to;
-  while (status == CVTM_OK) {
+  for (;;) {
     const int64_t blocks = block_count(count);
-    status = table->reduce_blocks(device, reduction, x, y, count, blocks == 1 ? result : to);
+    CVTM_TRY(table->reduce_blocks(device, reduction, x, y, count, blocks == 1 ? result : to));
     if (blocks == 1) break;
     /* Only the first level multiplies by y. */
     x = to;
@@ -104,7 +102,7 @@ static cvtm_status reduce_tree(cvtm_device *device, cvtm_reduction reduction, co
     to = other;
     other = (double *)x;
   }
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_reduce(cvtm_device *device, cvtm_reduction reduction, const double *x,

@@ -168,18 +168,17 @@ static cvtm_status exchange_through_host(cvtm_device *device, const double *from
   const int size = device->ranks->size, rank = device->ranks->rank;
   int64_t before = 0;
   for (int r = 0; r < rank; ++r) before += sent[r];
-  cvtm_status status =
-      cvtm_device_copy_out(device, all + before, from, (size_t)sent[rank] * sizeof *all);
-  if (status == CVTM_OK) status = cvtm_ranks_gather(device, all, sent);
-  for (int r = 0; status == CVTM_OK && r < size; all += sent[r++]) {
+  CVTM_TRY(cvtm_device_copy_out(device, all + before, from, (size_t)sent[rank] * sizeof *all));
+  CVTM_TRY(cvtm_ranks_gather(device, all, sent));
+  for (int r = 0; r < size; all += sent[r++]) {
     const int64_t count = counts[r * size + rank], step = r == rank ? gap : count;
     int64_t skipped = 0;
     for (int q = 0; q < rank; ++q) skipped += counts[r * size + q];
     if (r != rank)
-      status = cvtm_device_copy_in(device, to, all + skipped, (size_t)count * sizeof *all);
+      CVTM_TRY(cvtm_device_copy_in(device, to, all + skipped, (size_t)count * sizeof *all));
     to += step;
   }
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_ranks_exchange(cvtm_device *device, const double *from, const int64_t *counts,

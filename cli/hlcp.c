@@ -154,16 +154,14 @@ static cvtm_status solve_hlcp(problem *p) {
   const size_t bytes = (size_t)n * sizeof(double);
   p->history.verbose = p->options.verbose && !p->options.quiet;
   cli_catch_signals();
-  cvtm_status status = cvtm_hlcp_solve(p->solver, p->q, NULL, 0, p->z, p->w, &p->result);
-  if (status == CVTM_OK)
-    status = run_history_check(&p->history.residuals, cvtm_device_error(p->device));
+  CVTM_TRY(cvtm_hlcp_solve(p->solver, p->q, NULL, 0, p->z, p->w, &p->result));
+  CVTM_TRY(run_history_check(&p->history.residuals, cvtm_device_error(p->device)));
   p->z_out = malloc(bytes + 1);
   p->w_out = malloc(bytes + 1);
-  if (status == CVTM_OK && (p->z_out == NULL || p->w_out == NULL))
-    status = cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY, "out of memory");
-  if (status == CVTM_OK) status = cvtm_device_copy_out(p->device, p->z_out, p->z, bytes);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(p->device, p->w_out, p->w, bytes);
-  return status;
+  if (p->z_out == NULL || p->w_out == NULL)
+    return cvtm_fail(cvtm_device_error(p->device), CVTM_ERROR_MEMORY, "out of memory");
+  CVTM_TRY(cvtm_device_copy_out(p->device, p->z_out, p->z, bytes));
+  return cvtm_device_copy_out(p->device, p->w_out, p->w, bytes);
 }
 
 /* --- results -------------------------------------------------------------------------- */

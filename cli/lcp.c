@@ -307,15 +307,14 @@ static cvtm_status read_files(work *w, cvtm_error *error) {
   const cli_options *o = &w->options;
   w->width = o->lcp.width;
   w->height = o->lcp.height;
-  cvtm_status status = cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error);
+  CVTM_TRY(cvtm_matrix_market_read(o->lcp.matrix, &w->matrix, error));
   const cvtm_lcp_method method = o->lcp.solver.method;
-  if (status == CVTM_OK && method != CVTM_LCP_AUTO && method != CVTM_LCP_LEMKE)
-    status = cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error);
+  if (method != CVTM_LCP_AUTO && method != CVTM_LCP_LEMKE)
+    CVTM_TRY(cvtm_csr_check_diagonal(&w->matrix, o->lcp.matrix, error));
   w->n = w->matrix.rows;
-  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.rhs, w->n, &w->b, error);
-  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.lower, w->n, &w->lower, error);
-  if (status == CVTM_OK) status = cli_read_vector(&o->lcp.upper, w->n, &w->upper, error);
-  return status;
+  CVTM_TRY(cli_read_vector(&o->lcp.rhs, w->n, &w->b, error));
+  CVTM_TRY(cli_read_vector(&o->lcp.lower, w->n, &w->lower, error));
+  return cli_read_vector(&o->lcp.upper, w->n, &w->upper, error);
 }
 
 /* --- the solver --------------------------------------------------------------------------- */

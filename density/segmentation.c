@@ -441,13 +441,11 @@ static cvtm_status step_level_set(cvtm_segment *s, int has_lower, int has_upper,
                                   cvtm_segment_progress *progress) {
   const double *lower = has_lower ? s->lower : NULL, *upper = has_upper ? s->upper : NULL;
   cvtm_lcp_result result;
-  cvtm_status status = refresh_operators(s, progress->step);
+  CVTM_TRY(refresh_operators(s, progress->step));
   double *const last = s->set.u;
   s->set.u = s->set.next;
   s->set.next = last;
-  if (status == CVTM_OK)
-    status = cvtm_lcp_solve(s->lcp, s->set.right, lower, upper, s->set.u, 1, &result);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_lcp_solve(s->lcp, s->set.right, lower, upper, s->set.u, 1, &result));
   progress->stalled = !cvtm_lcp_is_solved(result.stop);
   ++progress->step;
   progress->cycles = result.iterations;
@@ -607,17 +605,15 @@ static cvtm_status segment_image(cvtm_device *device, const cvtm_image *image,
                                  cvtm_error *error) {
   const int width = image->width, height = image->height;
   const size_t count = (size_t)width * (size_t)height;
-  cvtm_status status = collect_seeds(o, width, height, &s->seeds, error);
+  CVTM_TRY(collect_seeds(o, width, height, &s->seeds, error));
   s->u = malloc(count * sizeof *s->u);
   s->inside = malloc(count);
-  if (status == CVTM_OK && (s->u == NULL || s->inside == NULL))
-    status = cvtm_no_memory(error, "a picture");
-  if (status == CVTM_OK) status = cvtm_shades_of_image(image, &s->shades, error);
-  if (status == CVTM_OK) status = cvtm_shades_blur(width, height, o->sigma, s->shades, error);
-  if (status == CVTM_OK) status = make_first_level_set(o, s, error);
-  if (status == CVTM_OK) status = move_curve(device, o, s, error);
-  if (status == CVTM_OK) status = cvtm_seeds_select(&s->seeds, s->u, s->inside, error);
-  return status;
+  if (s->u == NULL || s->inside == NULL) return cvtm_no_memory(error, "a picture");
+  CVTM_TRY(cvtm_shades_of_image(image, &s->shades, error));
+  CVTM_TRY(cvtm_shades_blur(width, height, o->sigma, s->shades, error));
+  CVTM_TRY(make_first_level_set(o, s, error));
+  CVTM_TRY(move_curve(device, o, s, error));
+  return cvtm_seeds_select(&s->seeds, s->u, s->inside, error);
 }
 
 /* Prefixes the message with the picture's name unless the message begins with a file name. */

@@ -376,13 +376,12 @@ static void find_hessians(const double *u, cvtm_metric_field *f) {
 
 static cvtm_status smooth_logarithms(double sigma, double *plane, cvtm_metric_field *f,
                                      cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < 3 && status == CVTM_OK; ++k) {
+  for (int k = 0; k < 3; ++k) {
     for (int64_t p = 0; p < count_cells(f); ++p) plane[p] = *component(&f->log[p], k);
-    status = cvtm_shades_blur(f->width, f->height, sigma, plane, error);
+    CVTM_TRY(cvtm_shades_blur(f->width, f->height, sigma, plane, error));
     for (int64_t p = 0; p < count_cells(f); ++p) *component(&f->log[p], k) = plane[p];
   }
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_metric_of_picture(const float *value, double sigma, double ratio,

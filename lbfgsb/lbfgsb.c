@@ -150,19 +150,17 @@ static int next_rounds(const cvtm_lbfgsb_options *options, int rounds, double se
  * clocks differ. */
 static cvtm_status loop_by_host(cvtm_lbfgsb_run *current) {
   cvtm_lbfgsb *solver = current->solver;
-  cvtm_status status = CVTM_OK;
   int rounds = 1, running = 1;
-  while (status == CVTM_OK && running > 0) {
+  while (running > 0) {
     const double before = cvtm_clock();
-    for (int round = 0; status == CVTM_OK && round < rounds; ++round)
-      status = enqueue_whole_round(current);
-    if (status == CVTM_OK) status = read_running(solver, &running);
-    if (status == CVTM_OK) status = deliver_records(current);
+    for (int round = 0; round < rounds; ++round) CVTM_TRY(enqueue_whole_round(current));
+    CVTM_TRY(read_running(solver, &running));
+    CVTM_TRY(deliver_records(current));
     if (!cvtm_lbfgsb_on_cpu(solver) && !cvtm_lbfgsb_host_decides(solver) &&
         !cvtm_device_ranks(solver->device))
       rounds = next_rounds(&solver->options, rounds, cvtm_clock() - before);
   }
-  return status == CVTM_OK ? cvtm_lbfgsb_read_states(solver) : status;
+  return cvtm_lbfgsb_read_states(solver);
 }
 
 static void pause_before_poll(void) {
@@ -228,11 +226,10 @@ static cvtm_status time_evaluations(cvtm_lbfgsb_run *current) {
   const int64_t repeated = evaluations < TIMED_EVALUATIONS ? evaluations : TIMED_EVALUATIONS;
   if (repeated == 0) return CVTM_OK;
   const double before = cvtm_clock();
-  cvtm_status status = CVTM_OK;
-  for (int64_t i = 0; status == CVTM_OK && i < repeated; ++i) status = enqueue_evaluation(current);
-  if (status == CVTM_OK) status = cvtm_device_synchronize(solver->device);
+  for (int64_t i = 0; i < repeated; ++i) CVTM_TRY(enqueue_evaluation(current));
+  CVTM_TRY(cvtm_device_synchronize(solver->device));
   current->evaluation_seconds = (cvtm_clock() - before) / (double)repeated * (double)evaluations;
-  return status;
+  return CVTM_OK;
 }
 
 /* --- a run's beginning and end --------------------------------------------------------------- */

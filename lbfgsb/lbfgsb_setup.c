@@ -184,19 +184,18 @@ static cvtm_status allocate_arrays(cvtm_lbfgsb *solver, const cvtm_lbfgsb_share 
   if (solver->is_small) arrays->entries = 0;
   arrays->parts = solver->table->parts(device, solver->n, problems);
   take_arrays(solver, share != NULL, exact);
-  cvtm_status status = cvtm_device_allocate(device, (int64_t)solver->taken, 1, &solver->block);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_allocate(device, (int64_t)solver->taken, 1, &solver->block));
   take_arrays(solver, share != NULL, exact);
   if (share)
-    status = cvtm_divided_create(device, arrays, solver->n, exact, &arrays->divided);
+    CVTM_TRY(cvtm_divided_create(device, arrays, solver->n, exact, &arrays->divided));
   else if (solver->table == &panels_table)
-    status = cvtm_panels_create(device, arrays, m, exact, &arrays->panels);
-  if (status == CVTM_OK) status = clear_arrays(solver);
-  if (status == CVTM_OK && problems == 1)
-    status = cvtm_device_allocate_mapped(device, sizeof(cvtm_lbfgsb_mailbox), &host, &mapped);
+    CVTM_TRY(cvtm_panels_create(device, arrays, m, exact, &arrays->panels));
+  CVTM_TRY(clear_arrays(solver));
+  if (problems == 1)
+    CVTM_TRY(cvtm_device_allocate_mapped(device, sizeof(cvtm_lbfgsb_mailbox), &host, &mapped));
   solver->mailbox = host;
   arrays->mailbox = mapped;
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status check_sizes(cvtm_error *error, int64_t problems, int64_t n) {

@@ -58,19 +58,15 @@ static cvtm_arrays krylov_arrays(cvtm_krylov *k) {
 
 static cvtm_status allocate_krylov(cvtm_krylov *k) {
   cvtm_krylov_view *w = &k->view;
-  cvtm_status status = cvtm_device_allocate_arrays(k->device, krylov_arrays(k));
-  if (status == CVTM_OK && w->inverse != NULL)
-    status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->s_hat));
+  CVTM_TRY(cvtm_device_allocate_arrays(k->device, krylov_arrays(k)));
+  if (w->inverse != NULL) CVTM_TRY(cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->s_hat)));
   if (w->inverse == NULL) w->s_hat = w->p_hat;
-  if (status == CVTM_OK && k->setup.keeps_best)
-    status = cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->best));
+  if (k->setup.keeps_best) CVTM_TRY(cvtm_device_allocate(k->device, w->n, CVTM_TYPED(w->best)));
   /* the first CVTM_KRYLOV_KEEP does not set `best` if the residual is NaN */
-  if (status == CVTM_OK && w->best != NULL)
-    status = cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double));
-  if (status == CVTM_OK) status = cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(k->device, (int64_t)k->workspace_bytes, 1, &k->workspace);
-  return status;
+  if (w->best != NULL)
+    CVTM_TRY(cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double)));
+  CVTM_TRY(cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes));
+  return cvtm_device_allocate(k->device, (int64_t)k->workspace_bytes, 1, &k->workspace);
 }
 
 cvtm_status cvtm_krylov_create(cvtm_device *device, const cvtm_krylov_setup *setup,

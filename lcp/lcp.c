@@ -201,14 +201,13 @@ cvtm_status cvtm_lcp_solve(cvtm_lcp *lcp, const double *b, const double *lower, 
   CVTM_TRY(check_problem(lcp, b, lower, upper));
   cvtm_lcp_result found;
   memset(&found, 0, sizeof found);
-  cvtm_status status = lcp->table->solve(lcp, b, lower, upper, x, warm, &found);
+  CVTM_TRY(lcp->table->solve(lcp, b, lower, upper, x, warm, &found));
   found.method = lcp->options.method;
   const int at_callers_limit = found.stop == CVTM_LCP_ITERATIONS && lcp->has_limit;
-  if (status == CVTM_OK && lcp->fallback && !cvtm_lcp_is_solved(found.stop) && !at_callers_limit &&
+  if (lcp->fallback && !cvtm_lcp_is_solved(found.stop) && !at_callers_limit &&
       found.stop != CVTM_LCP_INTERRUPTED)
-    status = solve_again(lcp, b, lower, upper, x, &found);
-  if (status == CVTM_OK) status = cvtm_device_synchronize(lcp->device);
-  if (status != CVTM_OK) return status;
+    CVTM_TRY(solve_again(lcp, b, lower, upper, x, &found));
+  CVTM_TRY(cvtm_device_synchronize(lcp->device));
   found.seconds = cvtm_clock() - start;
   found.setup_seconds = lcp->setup_seconds;
   *result = found;

@@ -251,12 +251,11 @@ static cvtm_status look_for_proof(const lemke *p, cvtm_lcp_stop *stop) {
 static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scratch,
                                  cvtm_lcp_result *result) {
   const cvtm_lcp_options *o = &p->solver->head.options;
-  cvtm_status status = CVTM_OK;
   for (int64_t i = 0; i < p->n; ++i) best[i] = clip(p, 0, i);
   cvtm_lemke_residual end = cvtm_lemke_measure(p, best);
   const double cold = end.norm, target = fmax(o->tolerance * cold, o->absolute_tolerance);
   result->stop = CVTM_LCP_RAY;
-  for (int k = 0; k < ATTEMPTS && status == CVTM_OK && is_open(result); ++k) {
+  for (int k = 0; k < ATTEMPTS && is_open(result); ++k) {
     const cvtm_lcp_stop stop = cvtm_lemke_follow(p, k, scratch);
     cvtm_lemke_read(p, x);
     refine(p, x, scratch);
@@ -274,9 +273,9 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
     /* Large rounding errors can make a problem without a solution look solved; so a proof is also
      * sought then. */
     if (k == 0 && (is_open(result) || end.rounding > 1e-2 * cold))
-      status = look_for_proof(p, &result->stop);
+      CVTM_TRY(look_for_proof(p, &result->stop));
   }
-  if (status == CVTM_OK && is_open(result)) {
+  if (is_open(result)) {
     try_all_bases(p, target, best, &end, x, scratch);
     if (end.norm <= target) result->stop = CVTM_LCP_CONVERGED;
   }
@@ -287,7 +286,7 @@ static cvtm_status solve_on_host(lemke *p, double *best, double *x, double *scra
   result->active_upper = end.active_upper;
   result->energy = end.energy;
   result->rate = (double)NAN;
-  return status;
+  return CVTM_OK;
 }
 
 /* Copies a vector from the device to `memory`, if there is one. *to: the copy, or NULL. */

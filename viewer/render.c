@@ -513,14 +513,12 @@ cvtm_status cvtm_render_draw(cvtm_render *r, const cvtm_view *view, cvtm_error *
   glClearColor(ground[0], ground[1], ground[2], 1);
   glClear(GL_COLOR_BUFFER_BIT);
   if (!r->frame) return cvtm_gl_check("clearing", error);
-  cvtm_status status = draw_layers(r, view, error);
+  CVTM_TRY(draw_layers(r, view, error));
   glBlendFuncSeparate(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA, GL_ONE, GL_ONE_MINUS_SRC_ALPHA);
-  if (status == CVTM_OK)
-    status = cvtm_canvas_begin(r->canvas, view->width, view->height, view->scale, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_canvas_begin(r->canvas, view->width, view->height, view->scale, error));
   cvtm_overlay_draw(r->canvas, &r->frame->state, view);
-  status = cvtm_canvas_end(r->canvas, error);
-  return status == CVTM_OK ? cvtm_gl_check("drawing", error) : status;
+  CVTM_TRY(cvtm_canvas_end(r->canvas, error));
+  return cvtm_gl_check("drawing", error);
 }
 
 cvtm_status cvtm_render_read(int width, int height, unsigned char *pixels, cvtm_error *error) {

@@ -189,9 +189,8 @@ static cvtm_status take_updates(viewer *v) {
   if (cvtm_points_take(v->points, &count)) {
     int renewed = 0;
     const unsigned buffer = cvtm_render_sites_buffer(v->render, count, &renewed);
-    const cvtm_status status = cvtm_points_copy(v->points, buffer, renewed, v->error);
+    CVTM_TRY(cvtm_points_copy(v->points, buffer, renewed, v->error));
     v->control.changed = 1;
-    if (status != CVTM_OK) return status;
   }
   v->density_status = CVTM_OK;
   cvtm_solver_visit_density(v->solver, &v->density_version, show_density, v);

@@ -446,14 +446,13 @@ static void unpack_bits(pnm_reader *reader, int y, uint16_t *row) {
 
 static cvtm_status read_row(pnm_reader *reader, char kind, int y, uint16_t *row,
                             cvtm_error *error) {
-  cvtm_status status = CVTM_OK;
-  for (int x = 0; status == CVTM_OK && x < reader->width; ++x) {
+  for (int x = 0; x < reader->width; ++x) {
     unsigned pixel[3] = {0, 0, 0};
-    status = read_pixel(reader, kind, x, y, pixel, error);
+    CVTM_TRY(read_pixel(reader, kind, x, y, pixel, error));
     for (int c = 0; c < reader->channels; ++c)
       row[(size_t)x * (size_t)reader->channels + (size_t)c] = (uint16_t)pixel[c];
   }
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status read_samples(pnm_reader *reader, char kind, cvtm_image *image,
@@ -525,20 +524,19 @@ static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *i
   size_t row_bytes = (size_t)reader->width * (size_t)channels * 4;
   if (bytes_left(reader) < row_bytes * (size_t)reader->height)
     return cvtm_image_truncated(reader->source, error);
-  cvtm_status status =
-      cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error);
+  CVTM_TRY(cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error));
   image->is_data = 1;
   const unsigned char *p = reader->source->bytes + reader->position;
-  for (int y = reader->height - 1; status == CVTM_OK && y >= 0; --y) {
-    for (int x = 0; status == CVTM_OK && x < reader->width; ++x, p += 4 * channels) {
+  for (int y = reader->height - 1; y >= 0; --y) {
+    for (int x = 0; x < reader->width; ++x, p += 4 * channels) {
       double value = read_float(p, little);
       if (channels == 3)
         value = 0.2126 * value + 0.7152 * read_float(p + 4, little) +
                 0.0722 * read_float(p + 8, little);
-      status = cvtm_image_store_data(reader->source, image, x, y, value, error);
+      CVTM_TRY(cvtm_image_store_data(reader->source, image, x, y, value, error));
     }
   }
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *image,

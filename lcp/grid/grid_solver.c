@@ -318,17 +318,16 @@ static cvtm_status start_nested(const cvtm_grid_solver *s) {
   const cvtm_grid_top *top = s->top;
   const int first = s->bottom;
   const int sweeps = first < s->levels ? MASS_COARSEST_SWEEPS : COARSEST_SWEEPS;
-  cvtm_status status = CVTM_OK;
-  for (int l = 1; l <= first && status == CVTM_OK; ++l)
-    status = table->coarsen_data(&top[l - 1], &top[l], &s->level[l]);
-  if (status == CVTM_OK) status = table->clip_start(&top[first], 0, 0);
-  if (status == CVTM_OK) status = table->smooth(&top[first], sweeps);
-  for (int l = first - 1; l >= 0 && status == CVTM_OK; --l) {
-    status = table->prolong_solution(&top[l], &top[l + 1], &s->level[l + 1]);
+  for (int l = 1; l <= first; ++l)
+    CVTM_TRY(table->coarsen_data(&top[l - 1], &top[l], &s->level[l]));
+  CVTM_TRY(table->clip_start(&top[first], 0, 0));
+  CVTM_TRY(table->smooth(&top[first], sweeps));
+  for (int l = first - 1; l >= 0; --l) {
+    CVTM_TRY(table->prolong_solution(&top[l], &top[l + 1], &s->level[l + 1]));
     if (l == 0) break;
-    if (status == CVTM_OK) status = iterate(s, l, NESTED_CYCLES);
+    CVTM_TRY(iterate(s, l, NESTED_CYCLES));
   }
-  return status;
+  return CVTM_OK;
 }
 
 /* --- single cycles --- */
@@ -487,15 +486,14 @@ static cvtm_status report_iterations(const cvtm_grid_solver *s, int64_t *reporte
   const cvtm_lcp_options *options = &s->head.options;
   double norms[2 * (MONITOR_STRIDE + 1)];
   const int64_t count = iteration + 1 - *reported;
-  const cvtm_status status =
-      cvtm_device_copy_out(s->head.device, norms, s->top[0].history + 2 * *reported,
-                           (size_t)(2 * count) * sizeof *norms);
-  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) {
+  CVTM_TRY(cvtm_device_copy_out(s->head.device, norms, s->top[0].history + 2 * *reported,
+                                (size_t)(2 * count) * sizeof *norms));
+  for (int64_t k = 0; k < count; ++k) {
     const cvtm_lcp_progress progress = {*reported + k, norms[2 * k], norms[2 * k + 1]};
     if (options->monitor(options->monitor_context, &progress)) *stop = 1;
   }
   *reported = iteration + 1;
-  return status;
+  return CVTM_OK;
 }
 
 /* Iterates until the stop rule ends the loop; with a monitor, in strides of MONITOR_STRIDE. */

@@ -156,23 +156,21 @@ cvtm_status cvtm_hlcp_grid_solve(cvtm_hlcp_grid *h, const cvtm_lcp_grid *links, 
   h->pixels.x = x;
   h->pixels.diagonal = a == b ? NULL : h->diagonal;
   h->pixels.changed = cvtm_grid_changes(h->linear);
-  cvtm_status status = cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double));
+  CVTM_TRY(cvtm_device_fill(h->device, h->diagonal, 0, (size_t)n * sizeof(double)));
   /* `changed` is NULL if an earlier solve found no memory for the new levels */
-  if (status == CVTM_OK && h->pixels.changed == NULL) status = set_links(h);
-  if (status == CVTM_OK && !warm) status = cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x);
-  if (status == CVTM_OK) status = newton_iterate(h, n, x, result);
-  if (status == CVTM_OK) {
-    /* with gamma = 2 and Omega = I, z = max(x, 0) and w = max(-x, 0) */
-    cvtm_hlcp_arrays parts;
-    memset(&parts, 0, sizeof parts);
-    parts.n = n;
-    parts.gamma = 2;
-    parts.omega_number = 1;
-    parts.x = x;
-    parts.change = h->best;
-    status = h->table->finish(h->device, &parts, z, w);
-  }
-  if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);
+  if (h->pixels.changed == NULL) CVTM_TRY(set_links(h));
+  if (!warm) CVTM_TRY(cvtm_device_fill(h->device, x, 0, (size_t)n * sizeof *x));
+  CVTM_TRY(newton_iterate(h, n, x, result));
+  /* with gamma = 2 and Omega = I, z = max(x, 0) and w = max(-x, 0) */
+  cvtm_hlcp_arrays parts;
+  memset(&parts, 0, sizeof parts);
+  parts.n = n;
+  parts.gamma = 2;
+  parts.omega_number = 1;
+  parts.x = x;
+  parts.change = h->best;
+  CVTM_TRY(h->table->finish(h->device, &parts, z, w));
+  CVTM_TRY(cvtm_device_synchronize(h->device));
   result->seconds = cvtm_clock() - start;
-  return status;
+  return CVTM_OK;
 }

@@ -271,16 +271,15 @@ static cvtm_arrays hlcp_arrays(cvtm_hlcp *h) {
 }
 
 static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
-  cvtm_status status = cvtm_reduce_workspace(h->device, h->arrays.n, &h->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(h->device, (int64_t)h->workspace_bytes, 1, &h->workspace);
-  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(h->device, hlcp_arrays(h));
+  CVTM_TRY(cvtm_reduce_workspace(h->device, h->arrays.n, &h->workspace_bytes));
+  CVTM_TRY(cvtm_device_allocate(h->device, (int64_t)h->workspace_bytes, 1, &h->workspace));
+  CVTM_TRY(cvtm_device_allocate_arrays(h->device, hlcp_arrays(h)));
   h->host_state = malloc(sizeof *h->host_state);
-  if (status == CVTM_OK && h->host_state == NULL)
-    status = cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "out of memory");
+  if (h->host_state == NULL)
+    return cvtm_fail(cvtm_device_error(h->device), CVTM_ERROR_MEMORY, "out of memory");
   h->arrays.q = h->q;
   h->arrays.x = h->own_x;
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_hlcp_create(cvtm_device *device, const cvtm_csr *a, const cvtm_csr *b,
@@ -390,14 +389,13 @@ static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   const int64_t poll_interval = h->options.monitor != NULL ? 64 : CVTM_HLCP_RING / 2;
   int64_t next = 0;
   int interrupted = 0;
-  cvtm_status status = CVTM_OK;
-  while (status == CVTM_OK && state->stop == CVTM_UNDECIDED) {
+  while (state->stop == CVTM_UNDECIDED) {
     state->go_on = 1;
     state->pause_at = state->iteration + poll_interval;
-    status = cvtm_device_copy_in(h->device, h->arrays.state, state, sizeof *state);
-    if (status == CVTM_OK) status = cvtm_loop_run(h->loop);
-    if (status == CVTM_OK) status = poll_state(h);
-    if (status == CVTM_OK && call_monitor(h, &next) && state->stop == CVTM_UNDECIDED) {
+    CVTM_TRY(cvtm_device_copy_in(h->device, h->arrays.state, state, sizeof *state));
+    CVTM_TRY(cvtm_loop_run(h->loop));
+    CVTM_TRY(poll_state(h));
+    if (call_monitor(h, &next) && state->stop == CVTM_UNDECIDED) {
       interrupted = 1;
       state->limit = state->iteration; /* one more residual follows, that of the last iterate */
     }
@@ -406,29 +404,26 @@ static cvtm_status solve_by_sweeps(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   result->stop = interrupted && limited ? CVTM_LCP_INTERRUPTED : (cvtm_lcp_stop)state->stop;
   result->iterations = state->iteration;
   result->residual = state->residual;
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_hlcp_solve(cvtm_hlcp *h, const double *q, double *x, int warm, double *z,
                             double *w, cvtm_hlcp_result *result) {
   memset(result, 0, sizeof *result);
-  cvtm_status status = cvtm_device_copy(h->device, h->q, q, (size_t)h->arrays.n * sizeof *h->q);
-  if (status == CVTM_OK) status = check_right_side(h);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_device_copy(h->device, h->q, q, (size_t)h->arrays.n * sizeof *h->q));
+  CVTM_TRY(check_right_side(h));
   const double start = cvtm_clock();
   const size_t bytes = (size_t)h->arrays.n * sizeof(double);
   if (warm && x != NULL)
-    status = cvtm_device_copy(h->device, h->own_x, x, bytes);
+    CVTM_TRY(cvtm_device_copy(h->device, h->own_x, x, bytes));
   else
-    status = cvtm_vector_fill(h->device, h->own_x, h->options.start, h->arrays.n);
-  if (status == CVTM_OK)
-    status = h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : solve_by_sweeps(h, result);
+    CVTM_TRY(cvtm_vector_fill(h->device, h->own_x, h->options.start, h->arrays.n));
+  CVTM_TRY(h->newton != NULL ? cvtm_hlcp_newton_solve(h, result) : solve_by_sweeps(h, result));
   result->seconds = cvtm_clock() - start;
-  if (status == CVTM_OK) status = h->table->finish(h->device, &h->arrays, z, w);
-  if (status == CVTM_OK)
-    status = reduce_to_host(h, CVTM_REDUCE_MAX, h->arrays.change, &result->max_complementarity);
-  if (status == CVTM_OK && x != NULL) status = cvtm_device_copy(h->device, x, h->own_x, bytes);
+  CVTM_TRY(h->table->finish(h->device, &h->arrays, z, w));
+  CVTM_TRY(reduce_to_host(h, CVTM_REDUCE_MAX, h->arrays.change, &result->max_complementarity));
+  if (x != NULL) CVTM_TRY(cvtm_device_copy(h->device, x, h->own_x, bytes));
   result->splits = h->splits;
   result->setup_seconds = h->setup_seconds;
-  return status;
+  return CVTM_OK;
 }

@@ -146,16 +146,14 @@ static cvtm_status krylov_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
   s->norm_before = norm;
   const double goal = fmax(forcing * norm, 0.1 * h->options.tolerance);
   int64_t iterations = 0;
-  cvtm_status status = h->table->diagonal(h->device, &h->arrays, s->inverse);
-  if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->step, 0, bytes);
+  CVTM_TRY(h->table->diagonal(h->device, &h->arrays, s->inverse));
+  CVTM_TRY(cvtm_device_fill(h->device, s->step, 0, bytes));
   /* the right-hand side is half of `change` */
-  if (status == CVTM_OK) status = cvtm_device_fill(h->device, s->right, 0, bytes);
-  if (status == CVTM_OK)
-    status = cvtm_vector_axpy(h->device, 0.5, h->arrays.change, s->right, h->arrays.n);
-  if (status == CVTM_OK)
-    status = cvtm_krylov_solve(s->krylov, goal, 0, 1, LINEAR_LIMIT, &iterations);
+  CVTM_TRY(cvtm_device_fill(h->device, s->right, 0, bytes));
+  CVTM_TRY(cvtm_vector_axpy(h->device, 0.5, h->arrays.change, s->right, h->arrays.n));
+  CVTM_TRY(cvtm_krylov_solve(s->krylov, goal, 0, 1, LINEAR_LIMIT, &iterations));
   result->linear_iterations += iterations;
-  return status;
+  return CVTM_OK;
 }
 
 /* --- setup ---------------------------------------------------------------------------- */
@@ -247,18 +245,16 @@ static cvtm_status line_search(cvtm_hlcp *h, double best, int *found) {
   const cvtm_hlcp_state before = *h->host_state;
   double length = 1;
   *found = 0;
-  cvtm_status status = CVTM_OK;
-  for (int k = 0; k < HALVINGS && status == CVTM_OK && !*found; ++k, length /= 2) {
+  for (int k = 0; k < HALVINGS && !*found; ++k, length /= 2) {
     *h->host_state = before;
-    status = send_state(h);
-    if (status == CVTM_OK) status = copy_x(h, h->own_x, h->newton->best);
-    if (status == CVTM_OK)
-      status = cvtm_vector_axpy(h->device, length, h->newton->step, h->own_x, h->arrays.n);
-    if (status == CVTM_OK) status = evaluate_h(h);
+    CVTM_TRY(send_state(h));
+    CVTM_TRY(copy_x(h, h->own_x, h->newton->best));
+    CVTM_TRY(cvtm_vector_axpy(h->device, length, h->newton->step, h->own_x, h->arrays.n));
+    CVTM_TRY(evaluate_h(h));
     *found = h->host_state->residual <= (1 - 1e-4 * length) * best;
   }
-  if (status == CVTM_OK && !*found) status = copy_x(h, h->own_x, h->newton->best);
-  return status;
+  if (!*found) CVTM_TRY(copy_x(h, h->own_x, h->newton->best));
+  return CVTM_OK;
 }
 
 static int call_monitor(cvtm_hlcp *h, int64_t iteration) {
@@ -272,11 +268,10 @@ static cvtm_status newton_step(cvtm_hlcp *h, cvtm_hlcp_result *result) {
 
 /* Takes a step from the best iterate. */
 static cvtm_status step_from_best(cvtm_hlcp *h, double best, cvtm_hlcp_result *result) {
-  cvtm_status status = copy_x(h, h->own_x, h->newton->best);
-  if (status == CVTM_OK) status = h->table->residual(h->device, &h->arrays);
+  CVTM_TRY(copy_x(h, h->own_x, h->newton->best));
+  CVTM_TRY(h->table->residual(h->device, &h->arrays));
   h->host_state->residual = best;
-  if (status == CVTM_OK) status = newton_step(h, result);
-  return status;
+  return newton_step(h, result);
 }
 
 cvtm_status cvtm_hlcp_newton_solve(cvtm_hlcp *h, cvtm_hlcp_result *result) {

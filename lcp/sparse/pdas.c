@@ -271,14 +271,13 @@ static cvtm_status set_weights(cvtm_sparse_solver *s, const double *weight) {
   pdas *in = s->own;
   const int64_t rows = s->head.rows;
   double *sorted = NULL;
-  cvtm_status status = cvtm_hierarchy_allocate(h, (cvtm_arrays){{CVTM_ARRAY(sorted, rows)}});
-  if (status == CVTM_OK)
-    status = cvtm_device_copy_in(h->device, in->residual, weight, (size_t)rows * sizeof *weight);
-  if (status == CVTM_OK) status = h->table->gather(h->device, in->residual, h->order, rows, sorted);
-  if (status == CVTM_OK) status = cvtm_device_synchronize(h->device);
+  CVTM_TRY(cvtm_hierarchy_allocate(h, (cvtm_arrays){{CVTM_ARRAY(sorted, rows)}}));
+  CVTM_TRY(cvtm_device_copy_in(h->device, in->residual, weight, (size_t)rows * sizeof *weight));
+  CVTM_TRY(h->table->gather(h->device, in->residual, h->order, rows, sorted));
+  CVTM_TRY(cvtm_device_synchronize(h->device));
   for (int64_t row = 0; row < rows; ++row) in->max_weight = fmax(in->max_weight, weight[row]);
   h->level[0].weight = sorted;
-  return status;
+  return CVTM_OK;
 }
 
 /* Creates the solver. weight: as in cvtm_level, in the user's order, or NULL. */

@@ -130,19 +130,17 @@ double *cvtm_device_delaunay_points(const cvtm_device_delaunay *d) { return d->p
 static cvtm_status bound_weights(cvtm_device_delaunay *d, double *least, double *range) {
   cvtm_device *device = d->device;
   double most = 0, *result = (double *)d->sums;
-  cvtm_status status = cvtm_reduce(device, CVTM_REDUCE_MIN, d->weights, d->count, result,
-                                   d->workspace, d->workspace_bytes);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, least, result, sizeof *least);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(device, CVTM_REDUCE_MAX, d->weights, d->count, result, d->workspace,
-                         d->workspace_bytes);
-  if (status == CVTM_OK) status = cvtm_device_copy_out(device, &most, result, sizeof most);
+  CVTM_TRY(cvtm_reduce(device, CVTM_REDUCE_MIN, d->weights, d->count, result, d->workspace,
+                       d->workspace_bytes));
+  CVTM_TRY(cvtm_device_copy_out(device, least, result, sizeof *least));
+  CVTM_TRY(cvtm_reduce(device, CVTM_REDUCE_MAX, d->weights, d->count, result, d->workspace,
+                       d->workspace_bytes));
+  CVTM_TRY(cvtm_device_copy_out(device, &most, result, sizeof most));
   *range = most - *least;
-  if (status == CVTM_OK &&
-      !(fabs(*least) <= CVTM_LARGEST_COORDINATE && fabs(most) <= CVTM_LARGEST_COORDINATE))
+  if (!(fabs(*least) <= CVTM_LARGEST_COORDINATE && fabs(most) <= CVTM_LARGEST_COORDINATE))
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_INPUT,
                      "a weight is not finite or too large");
-  return status;
+  return CVTM_OK;
 }
 
 /* The least exponent of the grid step with which weights differ by at most 2^61 squared steps; then
@@ -183,14 +181,13 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
  * clears the links. */
 static cvtm_status weigh_tree(cvtm_device_delaunay *d, cvtm_star_scale scale,
                               cvtm_star_tree *tree) {
-  cvtm_status status = d->table->weigh(d->device, d->weights, scale, d->index, d->is_distinct,
-                                       d->sums, d->count, d->weight, d->vertex);
+  CVTM_TRY(d->table->weigh(d->device, d->weights, scale, d->index, d->is_distinct, d->sums,
+                           d->count, d->weight, d->vertex));
   tree->weight = d->weight;
   tree->heaviest = d->heaviest;
   tree->link = d->link;
-  for (int32_t level = tree->levels; status == CVTM_OK && level >= 0; --level)
-    status = d->table->find_heaviest(d->device, tree, level, d->heaviest);
-  if (status != CVTM_OK) return status;
+  for (int32_t level = tree->levels; level >= 0; --level)
+    CVTM_TRY(d->table->find_heaviest(d->device, tree, level, d->heaviest));
   return cvtm_device_fill(d->device, d->link, 0xFF, (size_t)d->count * sizeof *d->link);
 }
 

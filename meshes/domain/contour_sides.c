@@ -456,13 +456,12 @@ static cvtm_status add_opposite_sides(cutter *c, int s) {
 }
 
 static cvtm_status add_sides(cutter *c) {
-  cvtm_status status = CVTM_OK;
   const cvtm_contour *m = &c->made;
-  for (int64_t arc = 0; arc < m->arc_count && status == CVTM_OK; ++arc) {
+  for (int64_t arc = 0; arc < m->arc_count; ++arc) {
     const double *p = m->points + 2 * m->start[arc], *q = m->points + 2 * (m->start[arc + 1] - 1);
     if (!m->corner[m->start[arc]]) continue;
-    status = add_end(c, p, p + 2, m->left[arc], m->right[arc]);
-    if (status == CVTM_OK) status = add_end(c, q, q - 2, m->right[arc], m->left[arc]);
+    CVTM_TRY(add_end(c, p, p + 2, m->left[arc], m->right[arc]));
+    CVTM_TRY(add_end(c, q, q - 2, m->right[arc], m->left[arc]));
   }
   for (int s = 0; s < SIDES; ++s) {
     side *own = &c->sides[s];
@@ -470,8 +469,8 @@ static cvtm_status add_sides(cutter *c) {
       qsort(own->points, (size_t)own->count, sizeof *own->points, compare_side_points);
     own->label = label_without_arcs(c, s);
   }
-  if (status == CVTM_OK) status = add_opposite_sides(c, LEFT_SIDE);
-  return status == CVTM_OK ? add_opposite_sides(c, UPPER_SIDE) : status;
+  CVTM_TRY(add_opposite_sides(c, LEFT_SIDE));
+  return add_opposite_sides(c, UPPER_SIDE);
 }
 
 cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_contour *contour,

@@ -178,32 +178,29 @@ static cvtm_status trace_square(tracer *t, int i, int j, const int64_t *crossing
  * `below` already has them. A torus has only the columns 0 .. width - 1. */
 static cvtm_status cross_rows(tracer *t, int j, int has_below) {
   const int torus = t->picture->border == CVTM_BORDER_PERIODIC;
-  cvtm_status status = CVTM_OK;
-  for (int i = torus ? 0 : -1; i <= t->picture->width - torus && status == CVTM_OK; ++i) {
-    status = find_crossing(t, i, j, 0, 1, &t->between[i + 1]);
-    if (status == CVTM_OK && !has_below)
-      status = find_crossing(t, i, j + 1, 1, 0, &t->below[i + 1]);
+  for (int i = torus ? 0 : -1; i <= t->picture->width - torus; ++i) {
+    CVTM_TRY(find_crossing(t, i, j, 0, 1, &t->between[i + 1]));
+    if (!has_below) CVTM_TRY(find_crossing(t, i, j + 1, 1, 0, &t->below[i + 1]));
   }
   if (torus) t->between[t->picture->width + 1] = t->between[1];
-  return status;
+  return CVTM_OK;
 }
 
 /* Traces the squares between the rows j and j + 1 of centres; `above` is set already. */
 static cvtm_status trace_row(tracer *t, int j, int has_below) {
-  cvtm_status status = cross_rows(t, j, has_below);
-  for (int i = t->picture->border == CVTM_BORDER_PERIODIC ? 0 : -1;
-       i < t->picture->width && status == CVTM_OK; ++i) {
+  CVTM_TRY(cross_rows(t, j, has_below));
+  for (int i = t->picture->border == CVTM_BORDER_PERIODIC ? 0 : -1; i < t->picture->width; ++i) {
     const int64_t crossing[4] = {t->above[i + 1], t->between[i + 2], t->below[i + 1],
                                  t->between[i + 1]};
     if (crossing[0] < 0 && crossing[1] < 0 && crossing[2] < 0 && crossing[3] < 0) continue;
     const int32_t label[5] = {label_at(t, i, j), label_at(t, i + 1, j), label_at(t, i + 1, j + 1),
                               label_at(t, i, j + 1), label_at(t, i, j)};
-    status = trace_square(t, i, j, crossing, label);
+    CVTM_TRY(trace_square(t, i, j, crossing, label));
   }
   int64_t *swap = t->above;
   t->above = t->below;
   t->below = swap;
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status trace_squares(tracer *t) {

@@ -329,8 +329,7 @@ static cvtm_status read_node_data(reader *r, cvtm_token section) {
   cvtm_builder *b = r->builder;
   cvtm_token name = {"", 0};
   int64_t integer[3] = {0, 0, 0};
-  cvtm_status status = read_data_header(r, &name, integer);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(read_data_header(r, &name, integer));
   if (integer[1] != 1 || b->values != NULL ||
       (b->field != NULL && (name.length == 0 || !cvtm_token_is(name, b->field))))
     return skip_section(s, section);
@@ -339,23 +338,21 @@ static cvtm_status read_node_data(reader *r, cvtm_token section) {
   if (b->values == NULL) return cvtm_source_no_memory(s);
   cvtm_source_end_line(s);
   s->binary = r->binary;
-  for (int64_t k = 0; k < integer[2] && status == CVTM_OK; ++k) {
+  for (int64_t k = 0; k < integer[2]; ++k) {
     int64_t tag = 0;
     double value = 0;
-    status = read_int(r, 0, INT32_MAX, "node tag", &tag);
-    if (status == CVTM_OK) status = cvtm_source_value(s, CVTM_F64, &value);
+    CVTM_TRY(read_int(r, 0, INT32_MAX, "node tag", &tag));
+    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
     const double vertex = vertex_of_tag(&r->nodes, (double)tag);
-    if (status == CVTM_OK && vertex < 0)
-      status = cvtm_source_fail(s, "data of a node that does not exist");
-    if (status == CVTM_OK) b->values[(int64_t)vertex] = value;
+    if (vertex < 0) return cvtm_source_fail(s, "data of a node that does not exist");
+    b->values[(int64_t)vertex] = value;
   }
   s->binary = 0;
-  return status == CVTM_OK ? cvtm_source_expect(s, "$EndNodeData") : status;
+  return cvtm_source_expect(s, "$EndNodeData");
 }
 
 static cvtm_status read_section(reader *r, cvtm_token name) {
   cvtm_source *s = r->source;
-  cvtm_status status;
   const int is_parametric = r->old && cvtm_token_is(name, "$ParametricNodes");
   const int is_nodes = is_parametric || cvtm_token_is(name, "$Nodes");
   if (r->builder->wants_field && cvtm_token_is(name, "$NodeData")) return read_node_data(r, name);
@@ -364,17 +361,16 @@ static cvtm_status read_section(reader *r, cvtm_token name) {
   s->binary = r->binary;
   if (is_nodes) {
     if (r->nodes.count > 0) return cvtm_source_fail(s, "$Nodes appears twice");
-    status = r->old ? read_nodes_2(r, is_parametric) : read_nodes(r);
-    if (status == CVTM_OK) status = sort_tags(&r->nodes, s);
+    CVTM_TRY(r->old ? read_nodes_2(r, is_parametric) : read_nodes(r));
+    CVTM_TRY(sort_tags(&r->nodes, s));
     r->sorted = 1;
   } else {
     if (!r->sorted || r->elements_seen)
       return cvtm_source_fail(s, "$Elements appears twice or before $Nodes");
     r->elements_seen = 1;
-    status = r->old ? read_elements_2(r) : read_elements(r);
+    CVTM_TRY(r->old ? read_elements_2(r) : read_elements(r));
   }
   s->binary = 0;
-  if (status != CVTM_OK) return status;
   return cvtm_source_expect(s, is_parametric ? "$EndParametricNodes"
                                : is_nodes    ? "$EndNodes"
                                              : "$EndElements");

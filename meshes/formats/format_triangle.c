@@ -242,17 +242,15 @@ cvtm_status cvtm_triangle_read_vertices(cvtm_source *s, cvtm_triangle_vertices *
 static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, int64_t nodes,
                                  int64_t attributes) {
   double value, index[6];
-  cvtm_status status = cvtm_source_value(s, CVTM_F64, &value);
-  for (int64_t k = 0; k < nodes && status == CVTM_OK; ++k) {
-    status = cvtm_source_value(s, CVTM_F64, &value);
+  CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
+  for (int64_t k = 0; k < nodes; ++k) {
+    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
     index[k] = value - first;
   }
-  if (status == CVTM_OK) status = cvtm_builder_triangle(b, index);
-  for (int64_t k = 3; k < nodes && status == CVTM_OK; ++k)
-    status = cvtm_builder_middle(b, index[k]);
-  for (int64_t k = 0; k < attributes && status == CVTM_OK; ++k)
-    status = cvtm_source_value(s, CVTM_F64, &value);
-  return status;
+  CVTM_TRY(cvtm_builder_triangle(b, index));
+  for (int64_t k = 3; k < nodes; ++k) CVTM_TRY(cvtm_builder_middle(b, index[k]));
+  for (int64_t k = 0; k < attributes; ++k) CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
+  return CVTM_OK;
 }
 
 /* Reads the vertices, as in a .node file, and then the triangles. */
@@ -348,13 +346,11 @@ typedef struct segments {
 static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
                              int64_t markers, int64_t *count, int32_t *end, int32_t *marker) {
   const int64_t listed = *count;
-  cvtm_status status = CVTM_OK;
   *count = 0;
-  for (int64_t k = 0; k < listed && status == CVTM_OK; ++k) {
+  for (int64_t k = 0; k < listed; ++k) {
     double value[4] = {0, 0, 0, 0};
-    for (int64_t c = 0; c < 3 + markers && status == CVTM_OK; ++c)
-      status = cvtm_source_value(s, CVTM_F64, &value[c]);
-    for (int c = 0; c < 2 && status == CVTM_OK; ++c) {
+    for (int64_t c = 0; c < 3 + markers; ++c) CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value[c]));
+    for (int c = 0; c < 2; ++c) {
       const double v = value[c + 1] - vertices->first;
       if (!(v >= 0 && v < (double)vertices->count) || v != (double)(int64_t)v)
         return cvtm_source_fail(s, "a segment refers to a vertex that does not exist");
@@ -363,10 +359,10 @@ static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *verti
     if (!(fabs(value[3]) <= INT32_MAX) || value[3] != (double)(int32_t)value[3])
       return cvtm_source_fail(s, "the marker of a segment is not an integer of 32 bits");
     marker[*count] = (int32_t)value[3];
-    if (status == CVTM_OK && end[2 * *count] != end[2 * *count + 1]) ++*count;
+    if (end[2 * *count] != end[2 * *count + 1]) ++*count;
   }
   s->skipped = listed - *count;
-  return status;
+  return CVTM_OK;
 }
 
 static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vertices) {

@@ -244,10 +244,8 @@ static cvtm_status write_heavy(const char *path, content *c, int first, int last
 static cvtm_status write_all(const char *path, const cvtm_file_mesh *m, content *c, const names *n,
                              cvtm_error *error) {
   const int stream = strcmp(path, "-") == 0, second = m->triangle_middle != NULL;
-  cvtm_status status = CVTM_OK;
-  if (!m->ascii) status = write_heavy(n->heavy, c, 0, LINES, error);
-  if (status == CVTM_OK && !m->ascii)
-    status = write_heavy(n->boundary_heavy, c, LINES, ARRAYS, error);
+  if (!m->ascii) CVTM_TRY(write_heavy(n->heavy, c, 0, LINES, error));
+  if (!m->ascii) CVTM_TRY(write_heavy(n->boundary_heavy, c, LINES, ARRAYS, error));
   array data[2];
   int data_count = 0;
   if (c->arrays[REGION].rows > 0) data[data_count++] = c->arrays[REGION];
@@ -264,9 +262,8 @@ static cvtm_status write_all(const char *path, const cvtm_file_mesh *m, content 
                          .points = &c->arrays[POINTS],
                          .data = &c->arrays[BOUNDARY],
                          .data_count = 1};
-  if (status == CVTM_OK && !stream && c->arrays[LINES].rows > 0)
-    status = write_grid(n->boundary, &boundary, error);
-  return status == CVTM_OK ? write_grid(path, &mesh, error) : status;
+  if (!stream && c->arrays[LINES].rows > 0) CVTM_TRY(write_grid(n->boundary, &boundary, error));
+  return write_grid(path, &mesh, error);
 }
 
 static cvtm_status write_xdmf(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {

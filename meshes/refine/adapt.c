@@ -215,19 +215,17 @@ static double area_of(const cvtm_half_edges *m) {
 
 /* Triangulates the boundary. The caller calls adapt_end, also on failure. */
 static cvtm_status adapt_begin(adapter *a, const cvtm_boundary *boundary, int64_t wanted) {
-  cvtm_status status = cvtm_constrained_half_edges(boundary->points, boundary->vertex_count,
-                                                   boundary, &a->m, &a->frame, a->error);
-  if (status == CVTM_OK) {
-    /* An equilateral triangle with sides 1 has the area sqrt (3) / 4, and there are about twice as
-     * many triangles as vertices. */
-    const double area = area_of(&a->m) * a->frame.step * a->frame.step;
-    a->scale = 0.5 * sqrt(3) * (double)wanted / (metric_mean_density(a->field) * area);
-  }
-  for (int32_t v = 0; v < boundary->vertex_count && status == CVTM_OK; ++v) {
-    status = adapt_describe(a, v, ADAPT_CORNER);
+  CVTM_TRY(cvtm_constrained_half_edges(boundary->points, boundary->vertex_count, boundary, &a->m,
+                                       &a->frame, a->error));
+  /* An equilateral triangle with sides 1 has the area sqrt (3) / 4, and there are about twice as
+   * many triangles as vertices. */
+  const double area = area_of(&a->m) * a->frame.step * a->frame.step;
+  a->scale = 0.5 * sqrt(3) * (double)wanted / (metric_mean_density(a->field) * area);
+  for (int32_t v = 0; v < boundary->vertex_count; ++v) {
+    CVTM_TRY(adapt_describe(a, v, ADAPT_CORNER));
     a->live -= a->m.at[v] < 0;
   }
-  return status;
+  return CVTM_OK;
 }
 
 static void adapt_end(adapter *a) {
@@ -561,15 +559,14 @@ static cvtm_status smooth(adapter *a) {
 
 /* Divides, removes, flips and moves until little changes, or there are far too many vertices. */
 static cvtm_status adapt_to_scale(adapter *a, int rounds, int64_t most) {
-  cvtm_status status = CVTM_OK;
-  for (int round = 0; round < rounds && status == CVTM_OK && !adapt_is_over(a); ++round) {
+  for (int round = 0; round < rounds && !adapt_is_over(a); ++round) {
     const int64_t before = a->figures->divided + a->figures->removed;
-    status = divide_long_edges(a, a->longest, most);
-    if (status == CVTM_OK) status = remove_short_edges(a, a->shortest, 0);
-    if (status == CVTM_OK) status = smooth(a);
+    CVTM_TRY(divide_long_edges(a, a->longest, most));
+    CVTM_TRY(remove_short_edges(a, a->shortest, 0));
+    CVTM_TRY(smooth(a));
     if (100 * (a->figures->divided + a->figures->removed - before) <= a->live) break;
   }
-  return status;
+  return CVTM_OK;
 }
 
 static void multiply_metrics(adapter *a, double factor) {
@@ -586,24 +583,22 @@ static void multiply_metrics(adapter *a, double factor) {
 static cvtm_status adapt_to_number(adapter *a, int64_t wanted) {
   enum { TRIALS = 6, FIRST_ROUNDS = 40, ROUNDS = 4, LAST_ROUNDS = 5 };
   const int64_t most = 2 * wanted + 100;
-  cvtm_status status = adapt_to_scale(a, FIRST_ROUNDS, most);
-  for (int trial = 0; trial < TRIALS && status == CVTM_OK && !adapt_is_over(a); ++trial) {
+  CVTM_TRY(adapt_to_scale(a, FIRST_ROUNDS, most));
+  for (int trial = 0; trial < TRIALS && !adapt_is_over(a); ++trial) {
     const double ratio = (double)wanted / (double)a->live;
     if (fabs(ratio - 1) < 0.05) break;
     multiply_metrics(a, fmin(fmax(ratio, 0.5), 2));
-    status = adapt_to_scale(a, ROUNDS, most);
+    CVTM_TRY(adapt_to_scale(a, ROUNDS, most));
   }
   const double longest = a->longest;
   a->longest = 2; /* because collapsing makes some edges longer */
-  for (int round = 0;
-       round < LAST_ROUNDS && a->live != wanted && status == CVTM_OK && !adapt_is_over(a);
-       ++round) {
-    status =
-        a->live < wanted ? divide_long_edges(a, 0.9, wanted) : remove_short_edges(a, 1.1, wanted);
-    if (status == CVTM_OK) status = smooth(a);
+  for (int round = 0; round < LAST_ROUNDS && a->live != wanted && !adapt_is_over(a); ++round) {
+    CVTM_TRY(a->live < wanted ? divide_long_edges(a, 0.9, wanted)
+                              : remove_short_edges(a, 1.1, wanted));
+    CVTM_TRY(smooth(a));
   }
   a->longest = longest;
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_adapt(const cvtm_boundary *boundary, const cvtm_metric_field *field,

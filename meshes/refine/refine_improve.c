@@ -502,14 +502,13 @@ static cvtm_status relocate_all(cvtm_refiner *r, int64_t *left) {
 
 cvtm_status cvtm_refine_raise(cvtm_refiner *r, double bound) {
   const double given = r->cotangent;
-  cvtm_status status = CVTM_OK;
   int64_t left = 0;
-  for (double more = 0.02; more < 3 && left == 0 && status == CVTM_OK; more *= 1.5) {
+  for (double more = 0.02; more < 3 && left == 0; more *= 1.5) {
     r->cotangent = 1 / tan((bound + more) * CVTM_PI / 180);
-    status = relocate_all(r, &left);
+    CVTM_TRY(relocate_all(r, &left));
   }
   r->cotangent = given;
-  return status;
+  return CVTM_OK;
 }
 
 /* ---- Removal ---- */
