@@ -62,34 +62,25 @@ static int compare_corners(const void *left, const void *right) {
 
 /* Merges corners at the same grid point. number: the merged corner of each corner. */
 static cvtm_status merge_corners(const cvtm_polygons *rings, int32_t *number, edge_list *l,
-                                 cvtm_error *error) {
+                                 cvtm_scratch *memory, cvtm_error *error) {
   const size_t n = (size_t)rings->start[rings->ring_count];
-  double *snapped = malloc(2 * n * sizeof *snapped);
-  cvtm_grid_point *grid = malloc(n * sizeof *grid);
-  placed_corner *sorted = malloc(n * sizeof *sorted);
-  cvtm_status status = CVTM_OK;
-  if (snapped == NULL || grid == NULL || sorted == NULL)
-    status = cvtm_no_memory(error, "the rings");
-  if (status == CVTM_OK) {
-    memcpy(snapped, rings->points, 2 * n * sizeof *snapped);
-    status = cvtm_snap_points(snapped, (int64_t)n, grid, error);
+  double *snapped = cvtm_scratch_take(memory, n, 2 * sizeof *snapped);
+  cvtm_grid_point *grid = cvtm_scratch_take(memory, n, sizeof *grid);
+  placed_corner *sorted = cvtm_scratch_take(memory, n, sizeof *sorted);
+  if (memory->failed) return cvtm_no_memory(error, "the rings");
+  memcpy(snapped, rings->points, 2 * n * sizeof *snapped);
+  CVTM_TRY(cvtm_snap_points(snapped, (int64_t)n, grid, error));
+  for (size_t k = 0; k < n; ++k) sorted[k] = (placed_corner){grid[k], (int64_t)k};
+  qsort(sorted, n, sizeof *sorted, compare_corners);
+  for (size_t k = 0; k < n; ++k) {
+    const int same = k > 0 && sorted[k - 1].place.x == sorted[k].place.x &&
+                     sorted[k - 1].place.y == sorted[k].place.y;
+    if (!same)
+      memcpy(l->points + 2 * l->count++, rings->points + 2 * sorted[k].corner,
+             2 * sizeof *l->points);
+    number[sorted[k].corner] = (int32_t)(l->count - 1);
   }
-  if (status == CVTM_OK) {
-    for (size_t k = 0; k < n; ++k) sorted[k] = (placed_corner){grid[k], (int64_t)k};
-    qsort(sorted, n, sizeof *sorted, compare_corners);
-    for (size_t k = 0; k < n; ++k) {
-      const int same = k > 0 && sorted[k - 1].place.x == sorted[k].place.x &&
-                       sorted[k - 1].place.y == sorted[k].place.y;
-      if (!same)
-        memcpy(l->points + 2 * l->count++, rings->points + 2 * sorted[k].corner,
-               2 * sizeof *l->points);
-      number[sorted[k].corner] = (int32_t)(l->count - 1);
-    }
-  }
-  free(snapped);
-  free(grid);
-  free(sorted);
-  return status;
+  return CVTM_OK;
 }
 
 static void collect_edges(const cvtm_ring_collector *c, const int32_t *number, edge_list *l) {
@@ -131,21 +122,22 @@ static void list_shape_segments(edge_list *l) {
 
 static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_error *error) {
   const size_t n = (size_t)c->rings.start[c->rings.ring_count];
-  int32_t *number = malloc(n * sizeof *number);
+  cvtm_scratch memory = {0};
+  int32_t *number = cvtm_scratch_take(&memory, n, sizeof *number);
   *l = (edge_list){.points = malloc(2 * n * sizeof *l->points),
                    .edges = malloc(n * sizeof *l->edges),
                    .segments = malloc(2 * n * sizeof *l->segments),
                    .first = malloc((n + 1) * sizeof *l->first),
                    .lines = (int32_t)c->shape_count};
   cvtm_status status = number && l->points && l->edges && l->segments && l->first
-                           ? merge_corners(&c->rings, number, l, error)
+                           ? merge_corners(&c->rings, number, l, &memory, error)
                            : cvtm_no_memory(error, "the rings");
   if (status == CVTM_OK) {
     collect_edges(c, number, l);
     cancel_edges(l);
     list_shape_segments(l);
   }
-  free(number);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

@@ -585,33 +585,28 @@ static cvtm_status refine_to(double bound, int keeps_inside, const double *point
 
 /* *crosses: nonzero if parts of the boundary meet in a point that is not an end of both. Only
  * vertices that are not exactly on their segments can cause this. */
-static cvtm_status test_boundary(const cvtm_refinement *f, int *crosses) {
+static cvtm_status test_boundary(const cvtm_refinement *f, cvtm_scratch *memory, int *crosses) {
   const cvtm_half_edges *m = &f->r.m;
   int64_t parts = 0, found = 0;
   if (f->figures.added_on_boundary == 0) return CVTM_OK;
   for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
     parts += m->corner[h] >= 0 && m->segment[h] >= 0 && m->twin[h] < h;
-  double *points = malloc(2 * (size_t)f->on_boundary * sizeof *points);
-  int32_t *edges = malloc((2 * (size_t)parts + 1) * sizeof *edges);
-  uint8_t *crossed = malloc((size_t)parts + 1);
-  cvtm_status status =
-      points && edges && crossed ? CVTM_OK : cvtm_no_memory(f->r.error, "the refinement");
+  double *points = cvtm_scratch_take(memory, (size_t)f->on_boundary, 2 * sizeof *points);
+  int32_t *edges = cvtm_scratch_take(memory, (size_t)parts, 2 * sizeof *edges);
+  uint8_t *crossed = cvtm_scratch_take(memory, (size_t)parts, 1);
+  if (memory->failed) return cvtm_no_memory(f->r.error, "the refinement");
   parts = 0;
-  for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v)
+  for (int64_t v = 0; v < m->vertex_count; ++v)
     if (is_kept(&f->r, v) && f->number[v] < f->on_boundary)
       place_vertex(&f->r, v, points + 2 * (int64_t)f->number[v]);
-  for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h) {
     if (m->corner[h] < 0 || m->segment[h] < 0 || m->twin[h] >= h) continue;
     edges[2 * parts] = f->number[m->corner[h]];
     edges[2 * parts++ + 1] = f->number[cvtm_end_of(m, h)];
   }
-  if (status == CVTM_OK)
-    status = cvtm_find_crossed(points, f->on_boundary, edges, parts, crossed, &found, f->r.error);
-  free(points);
-  free(edges);
-  free(crossed);
+  CVTM_TRY(cvtm_find_crossed(points, f->on_boundary, edges, parts, crossed, &found, f->r.error));
   *crosses = found > 0;
-  return status;
+  return CVTM_OK;
 }
 
 /* Frees the results of an attempt. */
@@ -627,13 +622,15 @@ static void forget_attempt(cvtm_refinement *f) {
 static cvtm_status refine_all(cvtm_refinement *f, const double *points, int64_t count,
                               const cvtm_boundary *boundary) {
   const cvtm_refine_options *options = &f->options;
+  cvtm_scratch memory = {0};
   int enough = 0, keeps_inside = 0;
   double bound = options->min_angle;
   if (bound > 0) bound += fmax(fmin(options->headroom, usual_bound - bound), 0);
   for (;;) {
     cvtm_status status = refine_to(bound, keeps_inside, points, count, boundary, f, &enough);
     if (status != CVTM_OK || (enough && keeps_inside)) return status;
-    if (enough) status = test_boundary(f, &keeps_inside);
+    if (enough) status = test_boundary(f, &memory, &keeps_inside);
+    cvtm_scratch_free(&memory);
     if (status != CVTM_OK || (enough && !keeps_inside)) return status;
     forget_attempt(f);
     if (enough) continue;

@@ -131,39 +131,30 @@ static cvtm_status take_delaunay(planar *p) {
 }
 
 /* For the switch r: takes the given triangles. */
-static cvtm_status take_triangles(planar *p) {
+static cvtm_status take_triangles(planar *p, cvtm_scratch *memory) {
   const int64_t n = p->in->vertex_count, count = p->in->triangle_count;
-  int32_t *corners = malloc((3 * (size_t)count + 1) * sizeof *corners);
-  double *snapped = malloc(2 * (size_t)n * sizeof *snapped);
-  cvtm_grid_point *grid = malloc((size_t)n * sizeof *grid);
-  cvtm_status status = corners && snapped && grid ? CVTM_OK : cvtm_no_memory(p->error, planar_work);
-  if (status == CVTM_OK && count == 0)
-    status = cvtm_fail(p->error, CVTM_ERROR_INPUT, "there are no triangles to refine");
+  int32_t *corners = cvtm_scratch_take(memory, (size_t)count, 3 * sizeof *corners);
+  double *snapped = cvtm_scratch_take(memory, (size_t)n, 2 * sizeof *snapped);
+  cvtm_grid_point *grid = cvtm_scratch_take(memory, (size_t)n, sizeof *grid);
+  if (memory->failed) return cvtm_no_memory(p->error, planar_work);
+  if (count == 0) return cvtm_fail(p->error, CVTM_ERROR_INPUT, "there are no triangles to refine");
   double step = 0;
-  if (status == CVTM_OK) {
-    memcpy(snapped, p->points, 2 * (size_t)n * sizeof *snapped);
-    memcpy(corners, p->in->triangles, 3 * (size_t)count * sizeof *corners);
-    status = cvtm_snap_to_steps(snapped, n, grid, &step, p->error);
-  }
-  for (int64_t t = 0; t < count && status == CVTM_OK; ++t) {
+  memcpy(snapped, p->points, 2 * (size_t)n * sizeof *snapped);
+  memcpy(corners, p->in->triangles, 3 * (size_t)count * sizeof *corners);
+  CVTM_TRY(cvtm_snap_to_steps(snapped, n, grid, &step, p->error));
+  for (int64_t t = 0; t < count; ++t) {
     int32_t *c = corners + 3 * t;
     const int64_t turn = cvtm_orient(grid[c[0]], grid[c[1]], grid[c[2]]);
     if (turn == 0)
-      status = cvtm_fail(p->error, CVTM_ERROR_INPUT,
-                         "the corners of triangle %" PRId64 " are on a line", t);
+      return cvtm_fail(p->error, CVTM_ERROR_INPUT,
+                       "the corners of triangle %" PRId64 " are on a line", t);
     if (turn >= 0) continue;
     const int32_t swap = c[1];
     c[1] = c[2];
     c[2] = swap;
   }
-  if (status == CVTM_OK) {
-    p->r.frame = cvtm_frame_of(snapped, grid[0], step);
-    status = cvtm_half_edges_create(grid, n, corners, NULL, count, &p->r.m, p->error);
-  }
-  free(corners);
-  free(snapped);
-  free(grid);
-  return status;
+  p->r.frame = cvtm_frame_of(snapped, grid[0], step);
+  return cvtm_half_edges_create(grid, n, corners, NULL, count, &p->r.m, p->error);
 }
 
 /* ---- Constraints ---- */
@@ -571,9 +562,12 @@ cvtm_status cvtm_triangulate(const cvtm_triangulate_input *input,
                              cvtm_error *error) {
   planar p = {.in = input, .options = options, .r.error = error, .error = error};
   cvtm_triangulated result = {0};
+  cvtm_scratch memory = {0};
   cvtm_status status = check_input(&p);
   if (status == CVTM_OK) status = copy_points(&p);
-  if (status == CVTM_OK) status = options->refines ? take_triangles(&p) : take_delaunay(&p);
+  if (status == CVTM_OK)
+    status = options->refines ? take_triangles(&p, &memory) : take_delaunay(&p);
+  cvtm_scratch_free(&memory);
   if (status == CVTM_OK && options->refines) status = cvtm_locator_keep(&p.r.m, &p.before, error);
   if (status == CVTM_OK) status = list_constraints(&p);
   if (status == CVTM_OK) status = constrain_planar(&p);
