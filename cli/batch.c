@@ -864,8 +864,7 @@ static int conclude(batch *b) {
 }
 
 static int perform_batch(batch *b) {
-  int code = prepare_batch(b);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(prepare_batch(b));
   cvtm_error error = {CVTM_OK, ""};
   cli_catch_signals();
   /* a pipe without a reader then fails only the job that writes to it */

@@ -17,6 +17,14 @@ typedef enum cli_exit {
   CLI_EXIT_INTERRUPTED = 130
 } cli_exit;
 
+/* Makes a call; if it does not return CLI_EXIT_OK, the function with this macro returns its code.
+ */
+#define CLI_TRY(...)                                \
+  do {                                              \
+    const int cli_tried = (__VA_ARGS__);            \
+    if (cli_tried != CLI_EXIT_OK) return cli_tried; \
+  } while (0)
+
 /* The work of the command when a library call failed. It decides the exit code: an error while
  * reading is bad input, an error while writing is a failure. */
 typedef enum cli_phase { CLI_READING, CLI_WORKING, CLI_WRITING } cli_phase;

@@ -24,8 +24,8 @@ static int check_density_usage(const cli_options *o) {
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
   cvtm_error error = {CVTM_OK, ""};
   (void)run_condition_check(&o->run, &error);
-  const int code = cli_result(o->command, CLI_READING, error.status, &error);
-  return code == CLI_EXIT_OK ? cli_outputs_check_known(o, "npy png", "a density") : code;
+  CLI_TRY(cli_result(o->command, CLI_READING, error.status, &error));
+  return cli_outputs_check_known(o, "npy png", "a density");
 }
 
 /* Writes a picture from which the default options read this density, up to a factor. */
@@ -67,8 +67,8 @@ static cvtm_status write_density_report(const work *w, cvtm_error *error) {
 static int perform_density(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
-  const int code = cli_open_device(o, &w->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(check_density_usage(o));
+  CLI_TRY(cli_open_device(o, &w->device));
   cli_catch_signals();
   cvtm_status status = run_read_conditioned(w->device, &o->run, &w->made, NULL, NULL, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
@@ -86,8 +86,7 @@ static int perform_density(work *w) {
 
 int cli_density(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
-  int code = check_density_usage(options);
-  if (code == CLI_EXIT_OK) code = perform_density(&w);
+  const int code = perform_density(&w);
   cvtm_pipeline_free(&w.made);
   cvtm_device_destroy(w.device);
   return code;

@@ -245,12 +245,10 @@ static int finish_hlcp(const problem *p) {
 }
 
 static int perform_hlcp(problem *p) {
-  int code = check_source(&p->options);
-  if (code == CLI_EXIT_OK) code = cli_hlcp_check(&p->options);
-  if (code == CLI_EXIT_OK) code = check_outputs(&p->options);
-  if (code != CLI_EXIT_OK) return code;
-  code = cli_open_device(&p->options, &p->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(check_source(&p->options));
+  CLI_TRY(cli_hlcp_check(&p->options));
+  CLI_TRY(check_outputs(&p->options));
+  CLI_TRY(cli_open_device(&p->options, &p->device));
   cvtm_error error = {CVTM_OK, ""};
   cvtm_status status = read_problem(p, &error);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_HLCP, "%s", error.message);

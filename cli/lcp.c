@@ -376,8 +376,7 @@ static cvtm_status solve_once(work *w) {
 
 static int solve_lcp(work *w) {
   cli_options *o = &w->options;
-  const int code = cli_open_device(o, &w->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_open_device(o, &w->device));
   w->history.keep = o->run.report != NULL;
   w->history.verbose = o->verbose && !o->quiet;
   cli_catch_signals();
@@ -483,15 +482,14 @@ static int finish_lcp(work *w) {
 
 static int perform_lcp(work *w) {
   cvtm_error error = {CVTM_OK, ""};
-  int code = check_lcp_usage(w);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(check_lcp_usage(w));
   const cvtm_status status = w->is_on_mesh ? make_model_on_mesh(w, &error)
                              : w->is_model ? make_model(w, &error)
                                            : read_files(w, &error);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_LCP, "%s", error.message);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
-  code = solve_lcp(w);
-  return code == CLI_EXIT_OK ? finish_lcp(w) : code;
+  CLI_TRY(solve_lcp(w));
+  return finish_lcp(w);
 }
 
 static void free_work(work *w) {

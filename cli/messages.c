@@ -147,8 +147,8 @@ int cli_command_run(const cli_options *options) {
   cli_options own = *options;
   cli_progress progress = {0};
   cli_progress_attach(&progress, &own);
-  const int code = cli_files_check(&own);
-  return code == CLI_EXIT_OK ? functions[own.command](&own) : code;
+  CLI_TRY(cli_files_check(&own));
+  return functions[own.command](&own);
 }
 
 /* --- progress, signals and listeners -------------------------------------------------------- */

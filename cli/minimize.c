@@ -155,8 +155,7 @@ void cli_minimize_settings(const cli_options *o, cvtm_lbfgsb_options *settings) 
 }
 
 static int create_problem(solution *s) {
-  const int code = cli_open_device(&s->options, &s->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_open_device(&s->options, &s->device));
   const cvtm_error *detail = cvtm_device_error(s->device);
   cvtm_status status = cvtm_minpack2_create(s->device, s->kind, &s->sizes, &s->problem);
   if (status == CVTM_ERROR_ARGUMENT) return cli_usage_error(CLI_MINIMIZE, "%s", detail->message);
@@ -312,13 +311,12 @@ static int finish_minimize(solution *s) {
 }
 
 static int perform_minimize(solution *s) {
-  int code = check_problem(s);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(check_problem(s));
   const double start = cvtm_clock();
-  code = create_problem(s);
+  CLI_TRY(create_problem(s));
   s->setup = cvtm_clock() - start;
-  if (code == CLI_EXIT_OK) code = solve_minimize(s);
-  return code == CLI_EXIT_OK ? finish_minimize(s) : code;
+  CLI_TRY(solve_minimize(s));
+  return finish_minimize(s);
 }
 
 int cli_minimize(const cli_options *options) {

@@ -34,16 +34,14 @@ void cli_run_choose_domain(cli_options *options) {
 
 int cli_run_check_values(const cli_options *options) {
   cvtm_error error = {CVTM_OK, ""};
-  int code = cli_watch_check(options);
-  if (code == CLI_EXIT_OK)
-    code = cli_result(options->command, CLI_READING, run_check(&options->run, &error), &error);
-  return code == CLI_EXIT_OK ? cli_distributed_check(options) : code;
+  CLI_TRY(cli_watch_check(options));
+  CLI_TRY(cli_result(options->command, CLI_READING, run_check(&options->run, &error), &error));
+  return cli_distributed_check(options);
 }
 
 int cli_run_check(const cli_options *options) {
   const cvtm_run_options *o = &options->run;
-  const int code = cli_run_check_values(options);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_run_check_values(options));
   if (o->output.count == 0 && o->density_out == NULL && o->report == NULL &&
       options->view.watch == NULL)
     return cli_missing(options->command, "--output");
@@ -79,13 +77,13 @@ static int exit_code_of(const cvtm_run *run) {
 /* Runs the stages. Ranks that do not write end after the solve. */
 static int run_on(const cli_progress *progress, cvtm_run *run, cvtm_device *device, int writes) {
   cvtm_error error = {CVTM_OK, ""};
-  int code = cli_result(CLI_RUN, CLI_READING, run_read(run, device, &error), &error);
-  if (code == CLI_EXIT_OK) code = cli_run_place(progress, run, device);
-  if (code != CLI_EXIT_OK || !writes) return code;
+  CLI_TRY(cli_result(CLI_RUN, CLI_READING, run_read(run, device, &error), &error));
+  CLI_TRY(cli_run_place(progress, run, device));
+  if (!writes) return CLI_EXIT_OK;
   cvtm_status status = run_order(run, &error);
   if (status == CVTM_OK) status = run_mesh(run, device, &error);
-  code = cli_result(CLI_RUN, CLI_WORKING, status, &error);
-  return code == CLI_EXIT_OK ? cli_run_write(progress, run) : code;
+  CLI_TRY(cli_result(CLI_RUN, CLI_WORKING, status, &error));
+  return cli_run_write(progress, run);
 }
 
 /* *failed: the code of a failure that ends all ranks. */
@@ -111,8 +109,8 @@ static int run_part(cli_options *options, cli_distributed *distributed, int *fai
 }
 
 static int check_all(const cli_options *options) {
-  const int code = cli_run_check(options);
-  return code == CLI_EXIT_OK ? cli_outputs_check(options) : code;
+  CLI_TRY(cli_run_check(options));
+  return cli_outputs_check(options);
 }
 
 int cli_run(const cli_options *options) {
@@ -121,13 +119,11 @@ int cli_run(const cli_options *options) {
   int failed = CLI_EXIT_OK;
   cli_run_choose_domain(&chosen);
   const int64_t asked = cli_distributed_count(&chosen);
-  int code = asked > 1 ? check_all(&chosen) : CLI_EXIT_OK;
-  if (code != CLI_EXIT_OK) return code;
+  if (asked > 1) CLI_TRY(check_all(&chosen));
   const int64_t ranks = asked > 1 ? cli_distributed_useful(&chosen, asked) : 1;
   if (ranks > 1) return cli_launch_ranks(ranks);
-  code = cli_distributed_join(&chosen, &distributed);
-  if (code != CLI_EXIT_OK) return code;
-  code = check_all(&chosen);
+  CLI_TRY(cli_distributed_join(&chosen, &distributed));
+  int code = check_all(&chosen);
   if (code == CLI_EXIT_OK) code = run_part(&chosen, &distributed, &failed);
   cli_distributed_leave(&distributed, failed);
   return code;

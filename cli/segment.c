@@ -23,8 +23,7 @@ typedef struct work {
 static int check_segment_usage(const cli_options *o) {
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
   cvtm_error error = {CVTM_OK, ""};
-  const int code = cli_result(o->command, CLI_READING, run_segment_check(&o->run, &error), &error);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_result(o->command, CLI_READING, run_segment_check(&o->run, &error), &error));
   return cli_outputs_check_known(o, "png svg npy", "the mask, its contour or the level set");
 }
 
@@ -109,8 +108,8 @@ static void print_segment_summary(const work *w) {
 static int perform_segment(work *w) {
   cvtm_error error = {CVTM_OK, ""};
   cli_options *o = &w->options;
-  const int code = cli_open_device(o, &w->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(check_segment_usage(o));
+  CLI_TRY(cli_open_device(o, &w->device));
   cli_catch_signals();
   cvtm_status status = run_read_image(&o->run, &o->run.input, 0, &w->image, &error);
   if (status == CVTM_OK)
@@ -126,8 +125,7 @@ static int perform_segment(work *w) {
 
 int cli_segment(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
-  int code = check_segment_usage(options);
-  if (code == CLI_EXIT_OK) code = perform_segment(&w);
+  const int code = perform_segment(&w);
   cvtm_segmentation_free(&w.made);
   cvtm_image_free(&w.image);
   cvtm_device_destroy(w.device);

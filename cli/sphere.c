@@ -500,17 +500,16 @@ static int read_region(const cli_options *o, double cap[3]) {
       text);
 }
 
-static int check_sphere_usage(const work *w) {
-  const cli_options *o = &w->options;
-  static const char known[] = "nc info vtu obj png";
+static int check_sphere_usage(const cli_options *o) {
   if (o->run.output.count == 0 && o->run.report == NULL) return cli_missing(o->command, "--output");
-  return cli_outputs_check_known(o, known, "a sphere");
+  return cli_outputs_check_known(o, "nc info vtu obj png", "a sphere");
 }
 
 static int perform_sphere(work *w) {
   cvtm_error error = {CVTM_OK, ""};
-  const int code = cli_open_device(&w->options, &w->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(read_region(&w->options, w->cap));
+  CLI_TRY(check_sphere_usage(&w->options));
+  CLI_TRY(cli_open_device(&w->options, &w->device));
   cli_catch_signals();
   cvtm_status status = read_widths(w, &error);
   if (status == CVTM_OK) status = read_fixed(w, &error);
@@ -528,9 +527,7 @@ static int perform_sphere(work *w) {
 
 int cli_sphere(const cli_options *options) {
   work w = {.options = *options, .start = cvtm_clock()};
-  int code = read_region(options, w.cap);
-  if (code == CLI_EXIT_OK) code = check_sphere_usage(&w);
-  if (code == CLI_EXIT_OK) code = perform_sphere(&w);
+  const int code = perform_sphere(&w);
   cvtm_sphere_grid_free(&w.grid);
   cvtm_sphere_mesh_free(&w.mesh);
   cvtm_sphere_widths_free(&w.widths);

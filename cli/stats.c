@@ -477,8 +477,7 @@ static int perform_stats(stats *s) {
   if (run_stipples_check(&s->options.run, &error) == CVTM_OK)
     (void)run_page_check_size(&s->options.run, &error);
   run_pen_choose(&s->options.run);
-  const int code = cli_result(CLI_STATS, CLI_READING, error.status, &error);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_result(CLI_STATS, CLI_READING, error.status, &error));
   s->is_mesh = s->options.run.input.array == NULL && !cvtm_points_format_known(path);
   if (s->is_mesh && !cvtm_mesh_format_known(path))
     return cli_usage_error(CLI_STATS, "%s: the extension names no format of points or meshes",

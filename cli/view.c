@@ -231,18 +231,15 @@ static void print_view_summary(const view *v) {
 static int perform_view(view *v) {
   cli_options *o = &v->options;
   cvtm_error error = {CVTM_OK, ""};
-  int code = check_view_options(v);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(check_view_options(v));
   if (run_stipples_check(&o->run, &error) == CVTM_OK) (void)run_page_check(&o->run, &error);
-  code = cli_result(CLI_VIEW, CLI_READING, error.status, &error);
-  if (code == CLI_EXIT_OK) code = cli_outputs_check(o);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_result(CLI_VIEW, CLI_READING, error.status, &error));
+  CLI_TRY(cli_outputs_check(o));
   cvtm_status status = read_view_input(v, &error);
   if (status == CVTM_OK) status = read_script(v, &error);
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   if (o->view.record != NULL) (void)mkdir(o->view.record, 0777); /* it may exist already */
-  code = cli_open_device(o, &v->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_open_device(o, &v->device));
   cli_catch_signals();
   set_up_viewer(v);
   status = cvtm_viewer_run(&v->viewer, &v->result, &error);

@@ -197,15 +197,12 @@ static int perform_voronoi(diagram *d) {
   if (!d->options.warm.labels.name && cli_option_given(&d->options, "first-step"))
     return cli_usage_error(CLI_VORONOI, "--first-step needs --labels-from");
   cvtm_error error = {CVTM_OK, ""};
-  int code =
-      cli_result(CLI_VORONOI, CLI_WRITING, run_outputs_check(&d->options.run, &error), &error);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_result(CLI_VORONOI, CLI_WRITING, run_outputs_check(&d->options.run, &error), &error));
   if (!d->options.warm.labels.name && !has_domain(&d->options))
     return cli_usage_error(CLI_VORONOI,
                            "the size of the diagram is missing: --like PICTURE, or --width and "
                            "--height");
-  code = cli_outputs_check(&d->options);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_outputs_check(&d->options));
   cvtm_status status = cvtm_points_open(&d->options.run.input, &d->points, &d->count, &error);
   if (status == CVTM_OK) status = read_start(d, &error);
   if (status == CVTM_OK)
@@ -215,8 +212,7 @@ static int perform_voronoi(diagram *d) {
   if (status != CVTM_OK) return cli_failed(CLI_READING, status, &error);
   d->options.width = d->domain.width;
   d->options.height = d->domain.height;
-  code = cli_open_device(&d->options, &d->device);
-  if (code != CLI_EXIT_OK) return code;
+  CLI_TRY(cli_open_device(&d->options, &d->device));
   status = solve_voronoi(d);
   if (status != CVTM_OK) return cli_failed(CLI_WORKING, status, cvtm_device_error(d->device));
   status = run_outputs_write(&d->options.run, write_labels, d, &error);
