@@ -1,5 +1,4 @@
 /* Texts from the table of options: --help, and the overview of all commands. */
-#include "cli/cli.h"
 #include "cli/option_table.h"
 
 #include "run/options.h"

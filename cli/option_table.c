@@ -1,12 +1,8 @@
 #include "cli/option_table.h"
 
-#include "run/options.h"
-
 #include "lcp/problems/complementarity.h"
-#include "run/domain.h"
 #include "cvt/cvt.h"
 #include "density/density.h"
-#include "draw/inks.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 #include "meshes/mesh_file.h"

@@ -3,8 +3,6 @@
 #include "cli/option_table.h"
 
 #include "run/options.h"
-#include "density/condition.h"
-#include "density/segmentation.h"
 #include "lcp/hlcp.h"
 #include "lcp/lcp.h"
 

@@ -7,7 +7,6 @@
 #if CVTMESH_HAVE_VIEWER
 
 #include "base/file.h"
-#include "base/npy.h"
 #include "run/input.h"
 #include "run/output.h"
 #include "run/page.h"

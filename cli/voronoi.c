@@ -6,7 +6,6 @@
 #include "cli/input.h"
 #include "run/output.h"
 #include "run/json.h"
-#include "density/density.h"
 #include "jfa/jfa.h"
 #include "meshes/mesh_file.h"
 

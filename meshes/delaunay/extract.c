@@ -1,5 +1,4 @@
 #include "base/host.h"
-#include "base/geometry.h"
 #include "meshes/delaunay/half_edges.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #include "meshes/format.h"
 
 #include "base/file.h"
-#include "meshes/mesh_file.h"
 
 #include <stdlib.h>
 #include <string.h>
