@@ -90,7 +90,9 @@ static double thinning(const budget *b, const tones *t, double level) {
 static double need_of(const budget *b, const tones *t, int bin) {
   const double level = (bin + 0.5) / LEVELS;
   if (b->share[bin] == 0) return 0;
-  return b->pens > 0 ? thinning(b, t, level) : cvtm_ink_needed(b->piece.kind, tone_of(b, t, level));
+  const double thin = thinning(b, t, level); /* the points of a line follow its square */
+  if (b->pens > 0) return b->piece.kind == CVTM_INK_LINE ? thin * thin : thin;
+  return cvtm_ink_needed(b->piece.kind, tone_of(b, t, level));
 }
 
 /* The area of the dots with these tones, divided by the area of the picture. */
@@ -157,8 +159,8 @@ static cvtm_status search(budget *b, int flattens, tones *best, cvtm_error *erro
       run_sights_make(is_line ? b->level : b->flat, b->width, b->height, &b->sights, error);
   for (int i = is_thin ? SHARES - 1 : 0; i < (flattens ? SHARES : 1); ++i) {
     flatten_cells(b, shares[i]);
-    /* A white below 1 would omit bright inks. */
-    for (int j = 0; status == CVTM_OK && j < BLACKS * WHITES; j += b->pens > 0 ? WHITES : 1) {
+    const int step = b->pens > 0 ? WHITES : 1; /* a white below 1 would omit bright inks */
+    for (int j = 0; status == CVTM_OK && j < BLACKS * WHITES; j += step) {
       tones t = {.flatten = shares[i], .black = blacks[j / WHITES], .white = whites[j % WHITES]};
       if (!find_gamma(b, b->ink, &t)) continue;
       status = score(b, &t, error);
@@ -196,13 +198,17 @@ static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *l
 static void count_levels(budget *b, cvtm_domain domain, const float *light,
                          float *const *coverage) {
   const int64_t pixels = (int64_t)domain.width * domain.height;
+  const int is_line = b->piece.kind == CVTM_INK_LINE;
   double all = 0;
   memset(b->spread, 0, sizeof b->spread);
   memset(b->share, 0, sizeof b->share);
   for (int64_t p = 0; p < pixels; ++p) {
     const int bin = bin_of(level_of((double)light[p]));
     double inks = b->pens == 0;
-    for (int k = 0; k < b->pens; ++k) inks += (double)coverage[k][p] / b->areas[k];
+    for (int k = 0; k < b->pens; ++k) {
+      const double ink = (double)coverage[k][p];
+      inks += (is_line ? cvtm_ink_needed(CVTM_INK_LINE, ink) : ink) / b->areas[k];
+    }
     b->spread[bin] += 1 / (double)pixels;
     b->share[bin] += inks;
     all += inks;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "run/budget.h"
 #include "run/input.h"
+#include "run/line.h"
 #include "run/options.h"
 #include "run/output.h"
 #include "run/stages.h"
@@ -340,10 +341,35 @@ static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amo
   return status;
 }
 
+/* Sets c->points, for lines, and their numbers if they follow the inks. */
+static cvtm_status place_on_lines(cvtm_run_options *o, run_colours *c, double *amount,
+                                  run_dot_count *all, cvtm_error *error) {
+  const int64_t pixels = count_canvas_pixels(c);
+  const double share = (double)o->points / all->count; /* of the points that the inks need */
+  const int counts = share == 1 && o->preview.asked == 0;
+  for (int k = 0; k < c->count && run_page_shows_line(o); ++k) {
+    cvtm_run_options own = run_options_of_pen(o, &c->pens, k);
+    run_dot_count found = {.count = counts ? amount[k] : 0};
+    own.points = (int64_t)round(share * amount[k]);
+    if (own.points < 1) continue;
+    float *rho = c->points[k] = malloc((size_t)pixels * sizeof *rho);
+    if (rho == NULL) return cvtm_no_memory(error, "the colours of a drawing");
+    for (int64_t p = 0; p < pixels; ++p) rho[p] = c->coverage[k][p] * c->coverage[k][p];
+    CVTM_TRY(run_line_correct(&own, c->domain, &found, c->coverage[k], rho, error));
+    if (counts) all->count += found.count - amount[k];
+    if (counts) amount[k] = found.count;
+    for (int64_t p = 0; p < pixels; ++p)
+      rho[p] = (float)cvtm_ink_needed(CVTM_INK_LINE, sqrt((double)rho[p]));
+  }
+  if (counts) o->points = (int64_t)fmax(round(all->count), 1);
+  return CVTM_OK;
+}
+
 cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb, run_colours *c,
                              run_dot_count *dots, cvtm_error *error) {
   double amount[CVTM_INKS_MAX];
   run_dot_count all;
+  const int counts = o->points == 0;
   *c = (run_colours){.pens = c->pens, .domain = domain, .rgb = rgb};
   cvtm_status status = find_pens(o, c, error);
   if (status != CVTM_OK) return status;
@@ -351,11 +377,12 @@ cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb
   status = separate(c, error);
   if (status == CVTM_OK) status = count_dots(o, c, amount, &all, error);
   if (status == CVTM_OK) status = choose_tones(o, c, amount, &all, error);
-  if (status == CVTM_OK && o->points == 0) {
-    *dots = all;
+  if (status == CVTM_OK && counts) {
     o->points = (int64_t)all.count;
     run_preview_limit(o);
   }
+  if (status == CVTM_OK) status = place_on_lines(o, c, amount, &all, error);
+  if (status == CVTM_OK && counts) *dots = all;
   /* The points are distributed in the ratio of the dots that the inks need. */
   return status == CVTM_OK ? cvtm_classes_share(amount, c->count, o->points, c->start, error)
                            : status;
@@ -368,8 +395,11 @@ cvtm_status run_colours_solve(const cvtm_run_options *o, cvtm_device *device,
                               double *sites) {
   const cvtm_classes_options options = {
       .union_weight = o->colours.coupling, .cvt = *descent, .plan = plan};
-  return cvtm_classes_solve(device, c->domain, (const float *const *)c->coverage, c->count,
-                            c->start, &options, sites, &c->solved);
+  const float *density[CVTM_INKS_MAX];
+  for (int k = 0; k < c->count; ++k)
+    density[k] = c->points[k] != NULL ? c->points[k] : c->coverage[k];
+  return cvtm_classes_solve(device, c->domain, density, c->count, c->start, &options, sites,
+                            &c->solved);
 }
 
 cvtm_status run_colours_order(const cvtm_run_options *options, const run_colours *c,
@@ -397,7 +427,10 @@ cvtm_status run_colours_order(const cvtm_run_options *options, const run_colours
 }
 
 void run_colours_free(run_colours *c) {
-  for (int k = 0; k < CVTM_INKS_MAX; ++k) free(c->coverage[k]);
+  for (int k = 0; k < CVTM_INKS_MAX; ++k) {
+    free(c->coverage[k]);
+    free(c->points[k]);
+  }
   free(c->rgb);
   free(c->radius);
   *c = (run_colours){0};

@@ -4,7 +4,7 @@
 #include "base/host.h"
 #include "cvt/cvt.h"
 #include "draw/likeness.h"
-#include "run/input.h"
+#include "run/colours.h"
 #include "run/page.h"
 #include "run/stipples.h"
 
@@ -16,10 +16,10 @@
 typedef struct line {
   cvtm_run_options *options;
   cvtm_domain domain, squares;
-  int side;       /* of a square, in pixels */
-  cvtm_ink piece; /* its area is in squares */
-  float *tone;    /* the wanted ink */
-  float *share;   /* the factor by which the line is asked for more ink */
+  int side;            /* of a square, in pixels */
+  cvtm_ink ink, piece; /* the same, with an area in pixels and in squares */
+  float *tone;         /* the wanted ink */
+  float *share;        /* the factor by which the line is asked for more ink */
   float *work;
   cvtm_scratch memory;
 } line;
@@ -38,7 +38,7 @@ static cvtm_status make_planes(line *l, const float *tone, cvtm_error *error) {
   float **plane[] = {&l->tone, &l->share, &l->work};
   for (int k = 0; k < 3; ++k) *plane[k] = cvtm_scratch_take(&l->memory, squares, sizeof **plane[k]);
   if (l->memory.failed) return cvtm_no_memory(error, "the tone of a line");
-  l->piece.area *= (double)squares / pixels;
+  l->piece = (cvtm_ink){l->ink.kind, l->ink.area * (double)squares / pixels};
   cvtm_plane_shrink(tone, l->domain.width, l->domain.height, l->side, l->tone);
   for (size_t k = 0; k < squares; ++k) l->share[k] = 1;
   return CVTM_OK;
@@ -86,7 +86,7 @@ static cvtm_status measure(line *l, const float *density, cvtm_error *error) {
       .options = o, .domain = l->domain, .sites = sites, .count = o->points, .is_simulated = 1};
   if (l->memory.failed) return cvtm_no_memory(error, "the tone of a line");
   memcpy(rho, density, pixels * sizeof *rho);
-  CVTM_TRY(run_average_tone(o, l->domain, o->points, rho, error));
+  CVTM_TRY(cvtm_density_of_local_mean(l->domain, (double)o->points, &l->ink, rho, error));
   CVTM_TRY(place(l, rho, sites, error));
   cvtm_status status = run_page_simulate(&scene, CVTM_SVG_PATH, 1, l->domain, &drawn, error);
   if (status == CVTM_OK)
@@ -161,7 +161,7 @@ static cvtm_status correct(line *l, run_dot_count *dots, float *tone, float *den
                            cvtm_error *error) {
   cvtm_run_options *o = l->options;
   const int counts = dots->count > 0;
-  const int adapts = !counts && o->tone == CVTM_RUN_TONE_CHOSEN;
+  const int adapts = !counts && o->tone == CVTM_RUN_TONE_CHOSEN && !run_colours_wanted(o);
   double count;
   CVTM_TRY(make_planes(l, tone, error));
   if (adapts) CVTM_TRY(adapt_gamma(l, tone, density, error));
@@ -183,9 +183,8 @@ cvtm_status run_line_correct(cvtm_run_options *options, cvtm_domain domain, run_
                              float *tone, float *density, cvtm_error *error) {
   line l = {.options = options, .domain = domain};
   int is_even;
-  if (!run_tone_is_averaged(options) || !run_page_shows_line(options) || options->points < 1)
-    return CVTM_OK;
-  CVTM_TRY(run_ink_find(options, domain, &l.piece, &is_even, error));
+  if (!run_page_shows_line(options) || options->points < 1) return CVTM_OK;
+  CVTM_TRY(run_ink_find(options, domain, &l.ink, &is_even, error));
   const cvtm_status status = correct(&l, dots, tone, density, error);
   cvtm_scratch_free(&l.memory);
   return status;

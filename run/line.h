@@ -9,7 +9,7 @@
  * descent, plots a tour through them, and compares the blurred plot with the blurred tone. Where
  * the line has too little ink, it changes the density to ask for more. If the number of points
  * was found for the ink, dots->count > 0, it finds it again. Else, if the tones were chosen for -n,
- * it changes their gamma. tone: the wanted ink, width * height; density: its square. A deadline or
- * a signal ends the tour early. */
+ * it changes their gamma, though not in several colours. tone: the wanted ink, width * height;
+ * density: its square. A deadline or a signal ends the tour early. */
 cvtm_status run_line_correct(cvtm_run_options *options, cvtm_domain domain, run_dot_count *dots,
                              float *tone, float *density, cvtm_error *error);

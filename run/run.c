@@ -190,7 +190,7 @@ static cvtm_status read_density(cvtm_run *r, cvtm_device *device, cvtm_error *er
   if (status == CVTM_OK) finish_tone(r);
   if (status == CVTM_OK)
     status = in_colours ? choose_colours(r, rgb, error) : choose_dots(r, error);
-  if (status == CVTM_OK && r->tone != NULL && !in_colours)
+  if (status == CVTM_OK && r->tone != NULL && run_tone_is_averaged(o))
     status = run_line_correct(o, r->domain, &r->dots, r->tone, r->made.density, error);
   if (r->colours.rgb != rgb) free(rgb);
   return status;

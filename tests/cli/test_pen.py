@@ -371,6 +371,22 @@ def test_a_line_has_the_tone_of_the_picture(cvtmesh, more):
     assert seen["tone"]["ink"] == pytest.approx(tone["ink"], rel=0.01)  # but for the last edge
 
 
+def test_lines_of_several_pens_have_their_inks(cvtmesh):
+    """Magenta has more ink on the right, cyan the same on both sides; the length goes with the root of the points."""
+    asked = np.stack([np.repeat([0.15, 0.45], 90) + np.zeros((120, 1)), np.full((120, 180), 0.3)])
+    inks = np.array([[1, 0.05, 1], [0.05, 1, 1]])
+    light = np.prod(1 - asked[..., None] * (1 - inks[:, None, None]), 0)
+    levels = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    cvtmesh.file("c.ppm", b"P6 180 120 255\n" + (255 * levels).round().astype(np.uint8).tobytes())
+    cvtmesh.file("two.pens", "magenta = #ff3fff\ncyan = #3fffff\n")
+    cvtmesh.call("run", "c.ppm", "--pen", "1px", "--colours", "two.pens", "--svg", "path", "-o", "a.svg")
+    steps = np.linspace(0, 1, 17)[:-1, None, None]
+    for (_, width, (line,)), ink in zip(read_layers(cvtmesh.path("a.svg")), asked):
+        drawn = plotted([((1 - steps) * line[:-1] + steps * line[1:]).reshape(-1, 2)], width, ink.shape)
+        left, right = (drawn[:, half].mean() / ink[:, half].mean() for half in (np.s_[8:82], np.s_[98:172]))
+        assert left == pytest.approx(1, abs=0.05) and right == pytest.approx(1, abs=0.05)
+
+
 def test_a_line_has_the_ink_of_textures(cvtmesh):
     """Halves of equal ink, even and in squares: a tour through irregular points is shorter."""
     tone = np.full((180, 270), 0.3)
