@@ -484,11 +484,12 @@ const cli_option_row cli_option_rows[] = {
    "their transforms), GeoJSON (Polygon and MultiPolygon), or CSV (x,y on each line, an empty line between rings); "
    "or a .poly file of Triangle, with y up, whose segments form closed rings, and whose vertices may be in the "
    ".node file of the same name. Rings may touch other rings and themselves in points. Each shape is a region of "
-   "its own if two shapes have a common edge, or if features of GeoJSON have names; the triangles on both sides "
+   "its own if two shapes have a common edge, or if shapes of GeoJSON or SVG have names; the triangles on both sides "
    "then share the edges between regions. Shapes are the features of GeoJSON, the elements of SVG, and the rings of "
    "CSV. Where shapes overlap, the last one counts. Shapes with the same name are one region. A group has the name "
    "of its shape: for a feature the first of its properties name, material, label, region and class, else its id; "
-   "for an element of SVG inkscape:label or the id. Characters other than letters, digits and hyphens become "
+   "for an element of SVG inkscape:label or the id, except ids as editors make them (rect12). In an SVG with names, "
+   "shapes without one, or called hole, hole-1 and so on, cut holes into the others. Characters other than letters, digits and hyphens become "
    "underscores. Lines and points of GeoJSON (LineString, MultiLineString, Point, MultiPoint) and lines of SVG "
    "(line, polyline) are edges and vertices of the mesh, as far as they lie inside. Segments of a .poly file may also divide the plane, as with `mesh`.",
    .words = "auto none frame image mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},

@@ -146,6 +146,7 @@ static cvtm_status make_edges(const cvtm_ring_collector *c, edge_list *l, cvtm_e
 typedef struct coverer {
   const edge_list *edges;
   const cvtm_plane_parts *parts;
+  const int32_t *region; /* per shape; negative for shapes that cut holes into others */
   int32_t *from;    /* per part: the neighbouring part on the path to the outside; -1: the part is
                        outside */
   int64_t *through; /* per part: the segment between the part and `from`; -1: the part is outside */
@@ -219,29 +220,38 @@ static int32_t reach_parts(coverer *c, const int64_t *begin, const int64_t *list
 }
 
 /* Toggles the shapes of all segments between a part and the outside. After the first call, returns
- * the last shape that contains the part; -1: none. A second call resets the shapes. */
+ * the region of the last shape that contains the part; 0: none, or the part is in a hole. A second
+ * call resets the shapes. */
 static int32_t toggle_shapes(coverer *c, int32_t part) {
   const edge_list *l = c->edges;
   int32_t last = -1;
+  int cuts = 0, is_covered = 0; /* parity of the shapes that cut; nonzero: inside another shape */
   for (int pass = 0; pass < 2; ++pass) {
     for (int32_t at = part; at >= 0 && c->through[at] >= 0; at = c->from[at]) {
       for (int64_t k = l->first[c->through[at]]; k < l->first[c->through[at] + 1]; ++k) {
         const int32_t shape = l->edges[k].shape;
-        if (pass == 0) c->inside[shape] ^= 1;
-        if (pass == 1 && c->inside[shape] && shape > last) last = shape;
+        if (pass == 0) {
+          c->inside[shape] ^= 1;
+          cuts ^= c->region[shape] < 0;
+        } else if (c->inside[shape]) {
+          is_covered |= c->region[shape] > 0;
+          if (shape > last) last = shape;
+        }
       }
     }
   }
-  return last;
+  if (last < 0 || c->region[last] > 0) return last < 0 ? 0 : c->region[last];
+  return cuts != is_covered ? -c->region[last] : 0;
 }
 
-/* Sets the region of each part to that of the shape that covers it. region: per shape. */
+/* Sets the region of each part to that of the shape that covers it. region: as of a coverer. */
 static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_t shapes,
                                cvtm_plane_parts *p, cvtm_error *error) {
   const size_t parts = (size_t)p->part_count, halves = 3 * (size_t)p->mesh.triangle_count;
   cvtm_scratch memory = {0};
   coverer c = {l,
                p,
+               region,
                cvtm_scratch_take(&memory, parts, sizeof *c.from),
                cvtm_scratch_take(&memory, parts, sizeof *c.through),
                cvtm_scratch_zeros(&memory, parts, 1),
@@ -263,8 +273,7 @@ static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_
                          at[1]);
     }
     for (int32_t k = 0; k < p->part_count && status == CVTM_OK; ++k) {
-      const int32_t shape = toggle_shapes(&c, k);
-      p->region[k] = shape >= 0 ? region[shape] : 0;
+      p->region[k] = toggle_shapes(&c, k);
       (void)toggle_shapes(&c, k);
     }
   } else {
@@ -369,9 +378,11 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
 static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_list *l,
                                     cvtm_pslg *made, cvtm_error *error) {
   cvtm_plane_parts parts = {0};
-  int32_t *region = malloc((size_t)c->shape_count * sizeof *region);
+  int32_t *region = calloc((size_t)(c->shape_count + c->line_count), sizeof *region);
   cvtm_status status = region != NULL ? number_regions(c, region, made, error)
                                       : cvtm_no_memory(error, "the regions");
+  for (int64_t k = 0; k < c->shape_count && status == CVTM_OK; ++k)
+    if (c->names_divide && c->unnamed_cut && c->name[k] == NULL) region[k] = -region[k];
   if (status == CVTM_OK)
     status =
         cvtm_plane_parts_create(l->points, l->count, l->segments, l->segment_count, &parts, error);

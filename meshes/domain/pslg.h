@@ -62,14 +62,15 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
  * last of the boundary, without edges.
  *
  * Other files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements;
- * CSV: rings) share part of an edge, or features have names, each shape is a region, by the
- * even-odd rule. Where shapes overlap, the last one counts; edges of shapes with names may cross.
- * Shapes with the same name are one region. The name of a GeoJSON feature is the first of its
- * properties `name`, `material`, `label`, `region` and `class`, in upper or lower case, else its
- * `id`; the name of an SVG element is inkscape:label or id. Characters other than letters, digits,
- * _ and - become _. Lines (GeoJSON: LineString, MultiLineString; SVG: line, polyline) and points
- * (Point, MultiPoint) inside stay as segments with the same region on both sides, and as vertices;
- * lines may cross edges and each other. */
+ * CSV: rings) share part of an edge, or shapes have names, each shape is a region, by the even-odd
+ * rule; if shapes of an SVG have names, those without cut holes into them. Where shapes overlap,
+ * the last one counts; edges of shapes with names may cross. Shapes with the same name are one
+ * region. The name of a GeoJSON feature is the first of its properties `name`, `material`, `label`,
+ * `region` and `class`, in upper or lower case, else its `id`; the name of an SVG element is
+ * inkscape:label or id, unless it is hole, hole-2 and so on, or the element's own with a number
+ * (rect12). Characters other than letters, digits, _ and - become _. Lines (GeoJSON: LineString,
+ * MultiLineString; SVG: line, polyline) and points (Point, MultiPoint) inside stay as segments with
+ * the same region on both sides, and as vertices; lines may cross edges and each other. */
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error);
 /* cvtm_pslg_read from memory; `name` is used in messages. */
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,

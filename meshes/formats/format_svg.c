@@ -723,13 +723,24 @@ static cvtm_status read_rectangle(cvtm_source *source, const char **attributes, 
   return cvtm_ring_close(o->rings);
 }
 
+/* The name of a shape; NULL: none, an id as editors make them (rect12, path7-3), or that of a hole
+ * (hole, hole-2). */
+static const char *name_of_shape(const char *element, const char **attributes) {
+  const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
+  const char *id = cvtm_xml_attribute(attributes, "id"), *name = label != NULL ? label : id;
+  const size_t length = strlen(element);
+  if (name == NULL || *name == 0) return NULL;
+  const char *rest = strncmp(name, element, length) == 0 ? name + length
+                     : strncmp(name, "hole", 4) == 0     ? name + 4
+                                                         : name;
+  return rest != name && rest[strspn(rest, "0123456789-_")] == 0 ? NULL : name;
+}
+
 /* An svg_visitor: reads an outline. */
 static cvtm_status read_outline(void *context, cvtm_source *source, const char *name,
                                 const char **attributes, const affine *transform) {
   outline o = {context, *transform, NULL};
-  const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
-  if (label == NULL) label = cvtm_xml_attribute(attributes, "id");
-  CVTM_TRY(cvtm_ring_begin_shape(o.rings, label));
+  CVTM_TRY(cvtm_ring_begin_shape(o.rings, name_of_shape(name, attributes)));
   const int is_circle = strcmp(name, "circle") == 0;
   if (is_circle || strcmp(name, "ellipse") == 0)
     return read_ellipse(source, attributes, &o, is_circle);
@@ -774,7 +785,11 @@ cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error)
 }
 
 static cvtm_status read_polygons(cvtm_source *source, cvtm_ring_collector *collector) {
-  return svg_walk(source, read_outline, collector);
+  collector->unnamed_cut = 1;
+  CVTM_TRY(svg_walk(source, read_outline, collector));
+  for (int64_t r = 0; r < collector->rings.ring_count; ++r)
+    collector->names_divide |= collector->name[collector->shape[r]] != NULL;
+  return CVTM_OK;
 }
 
 static cvtm_status write_edges_of(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {

@@ -283,6 +283,7 @@ typedef struct cvtm_ring_collector {
   int64_t curve_count, curve_capacity;
   double *curve;    /* 2 * curve_count: the points between chords of one curve */
   int names_divide; /* nonzero: shapes with names are regions even if they share no edges */
+  int unnamed_cut;  /* nonzero: then shapes without names cut holes into those with names */
   cvtm_kept_line *lines;
   int64_t line_count, line_capacity;
 } cvtm_ring_collector;

@@ -259,6 +259,24 @@ def test_shapes_without_names_or_common_edges_are_one_region(cvtmesh):
     assert area_of_groups(cvtmesh) == pytest.approx({"region-1": 91})
 
 
+@pytest.mark.parametrize("inner, wanted", [
+    ('<rect id="steel" x="2" y="2" width="4" height="4"/>', {"plate": 84, "steel": 16}),
+    ('<rect x="2" y="2" width="4" height="4" inkscape:label="steel" id="rect7"/>', {"plate": 84, "steel": 16}),
+    ('<rect id="rect7-2" x="2" y="2" width="4" height="4"/>', {"plate": 84}),
+    ('<path id="hole-1" d="M2 2h4v4h-4z"/><path id="hole" d="M7 7h1v1h-1z"/>', {"plate": 83}),
+    ('<path d="M2 2h4v4h-4z"/><path d="M3 3h2v2h-2z"/>', {"plate": 84, "region-3": 4}),
+    ('<path id="steel" d="M2 2h4v4h-4z"/><path d="M3 3h2v2h-2z"/><path id="pin" d="M3 3h1v1h-1z"/>',
+     {"plate": 84, "steel": 12, "pin": 1}),
+    ('<path id="steel" d="M8 2h4v4h-4z"/>', {"plate": 92, "steel": 16}),
+])
+def test_shapes_of_svg_with_names_are_regions(cvtmesh, inner, wanted):
+    """The square `plate` of 10 x 10, and other shapes."""
+    text = ('<svg xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape"><path id="plate" '
+            f'd="M0 0h10v10h-10z"/>{inner}</svg>')
+    mesh(cvtmesh, text, "--size", 1, name="x.svg")
+    assert area_of_groups(cvtmesh) == pytest.approx(wanted)
+
+
 def areas_by_region(cvtmesh, *words):
     """The area of each region of a mesh."""
     cvtmesh.call("mesh", *words, "-o", "areas.vtu")
