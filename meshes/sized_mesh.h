@@ -27,7 +27,8 @@ typedef struct cvtm_sized_options {
   int only_estimates; /* nonzero: makes no mesh, but finds figures->expected */
   double least, most; /* if figures->expected is not between these, the vertices inside do not move;
                          `most` 0: no such bounds */
-  CVTM_RESERVED(5);
+  int64_t y_up;       /* nonzero: messages have -y, because y is up in the caller's file */
+  CVTM_RESERVED(4);
 } cvtm_sized_options;
 
 void cvtm_sized_defaults(cvtm_sized_options *options);

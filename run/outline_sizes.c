@@ -121,22 +121,21 @@ static double distance_from(const void *context, int name, double x, double y) {
   return cvtm_size_tree_find(&d->rule->near[name], 1, x, d->is_up ? -y : y, (double)INFINITY, NULL);
 }
 
-/* The value of a rule. Sizes that are not positive become NaN, which the mesher refuses. */
+/* The value of a rule. The mesher refuses one that is not positive. */
 static double value_of(const run_sizes *sizes, const run_size_rule *rule, double x, double y) {
   if (rule->raster.size != NULL) return run_size_at(&rule->raster, x, y);
   const distances d = {rule, sizes->is_up};
-  const double value =
-      run_expression_value(&rule->formula, x, sizes->is_up ? -y : y, distance_from, &d);
-  return value > 0 ? value : (double)NAN;
+  return run_expression_value(&rule->formula, x, sizes->is_up ? -y : y, distance_from, &d);
 }
 
-/* The smallest size by the rules at a point inside. */
+/* The smallest size by the rules at a point inside; one that is not positive counts as it is. */
 static double size_by_rules(const run_sizes *sizes, int32_t region, double x, double y) {
   double least = sizes->base;
   for (int k = 0; k < sizes->count; ++k) {
     const run_size_rule *rule = &sizes->rule[k];
     if (rule->is_of_boundary || (rule->region > 0 && rule->region != region)) continue;
     double value = value_of(sizes, rule, x, y);
+    if (!(value > 0)) return value;
     if (rule->around.count > 0)
       value +=
           cvtm_size_tree_find(&rule->around, sizes->options.growth, x, y, (double)INFINITY, NULL);
@@ -158,6 +157,7 @@ static double largest_area(const void *context, int32_t region, double x, double
   const run_sizes *sizes = context;
   const double size = size_by_rules(sizes, region, x, y), area = sqrt(3) / 4 * size * size;
   const double most = run_area_cap_of(sizes->caps, region);
+  if (!(size > 0)) return (double)NAN;
   return area > most ? most : area;
 }
 
@@ -518,6 +518,7 @@ static cvtm_status prepare(cvtm_outline *o, cvtm_error *error) {
   sizes->caps = &o->caps;
   sizes->is_up = o->y_up;
   cvtm_sized_defaults(&sizes->options);
+  sizes->options.y_up = o->y_up;
   sizes->options.growth = o->options.outline.grade;
   if (!(sizes->options.growth > 0)) sizes->options.growth = o->options.points > 0 ? 0.2 : 0.15;
   cvtm_status status = convert_units(o, sizes, error);

@@ -27,9 +27,13 @@ double cvtm_sizer_given(const cvtm_sizer *z, int32_t region, double x, double y)
 }
 
 cvtm_status cvtm_sizer_refuse(const cvtm_sizer *z, double size, double x, double y) {
-  return cvtm_fail(z->error, CVTM_ERROR_INPUT,
-                   "a size of %g near (%g, %g) is not positive, or too small for the outline",
-                   size * z->step, z->corner[0] + z->step * x, z->corner[1] - z->step * y);
+  const double down = z->corner[1] - z->step * y;
+  const char *const reason = isnan(size) ? "not a number"
+                             : size <= 0 ? "not positive"
+                                         : "too small for the outline";
+  return cvtm_fail(z->error, CVTM_ERROR_INPUT, "a size of %g near (%g, %g) is %s",
+                   isnan(size) ? (double)NAN : size * z->step, z->corner[0] + z->step * x,
+                   z->options->y_up ? -down : down, reason);
 }
 
 /* The wanted size on an edge without sources: the smallest of its own and of both sides. */

@@ -4,6 +4,7 @@ places and units of any size; drawings; periodic outlines."""
 import json
 import math
 import random
+import re
 import struct
 
 import meshio
@@ -396,3 +397,13 @@ def test_stl_far_from_the_origin(cvtmesh):
     cvtmesh.file("o.csv", rectangle(3, 4, 1, 1))
     cvtmesh.call("mesh", "o.csv", "--size", 0.1, "-o", "m.stl")
     assert meshio.read(cvtmesh.path("m.stl")).points[:, 1].min() == 4
+
+
+def test_a_size_that_is_refused_is_named_with_its_place(cvtmesh):
+    """In the coordinates of the file, whose y is up."""
+    cvtmesh.file("far.csv", "0,30\n60,30\n60,70\n0,70\n")
+    for size, names in (("1e-9", ["size of 1e-09", "too small for the outline"]),
+                        ("x-20", ["size of -", "is not positive"]), ("sqrt(x-20)", ["size of nan", "is not a number"])):
+        text = cvtmesh.refused("mesh", "far.csv", "--size", size, "-o", "no.msh", code=3, names=names).stderr
+        y = float(re.search(rb"near \(.*, (.*)\)", text)[1])
+        assert 30 <= y <= 70
