@@ -448,19 +448,24 @@ static double error_of_inks(const ink_selection *s, const cvtm_inks *inks) {
   return sum;
 }
 
-static int has_ink(const cvtm_inks *inks, const double colour[3]) {
+/* True if an ink other than ink `except` is within this distance of the colour. */
+static int has_ink(const cvtm_inks *inks, int except, const double colour[3], double distance) {
+  const cvtm_oklab own = cvtm_oklab_of_linear(colour);
   for (int k = 0; k < inks->count; ++k)
-    if (memcmp(inks->colour[k], colour, sizeof inks->colour[k]) == 0) return 1;
+    if (k != except &&
+        square_distance(cvtm_oklab_of_linear(inks->colour[k]), own) <= distance * distance)
+      return 1;
   return 0;
 }
 
-/* Sets ink k to the candidate with the least error, if this error is less than `error`. Returns the
- * new error. */
-static double improve_ink(const ink_selection *s, int k, double error, cvtm_inks *inks) {
+/* Sets ink k to the candidate with the least error, farther than `distance` from other inks, if
+ * this error is less than `error`. Returns the new error. */
+static double improve_ink(const ink_selection *s, int k, double error, double distance,
+                          cvtm_inks *inks) {
   double best[3];
   memcpy(best, inks->colour[k], sizeof best);
   for (int i = 0; i < s->candidates; ++i) {
-    if (has_ink(inks, s->candidate[i])) continue;
+    if (has_ink(inks, k, s->candidate[i], distance)) continue;
     memcpy(inks->colour[k], s->candidate[i], sizeof best);
     const double found = error_of_inks(s, inks);
     if (found < error) memcpy(best, s->candidate[i], sizeof best);
@@ -471,16 +476,21 @@ static double improve_ink(const ink_selection *s, int k, double error, cvtm_inks
 }
 
 static void select_inks(const ink_selection *s, int count, cvtm_inks *inks) {
-  const double none = -1; /* no colour */
+  const double none = -1;    /* no colour */
+  const double alike = 0.12; /* in OKLab */
   double error = INFINITY;
   inks->count = 0;
   while (inks->count < count && inks->count < s->candidates) {
     inks->colour[inks->count][0] = none;
     ++inks->count;
-    error = improve_ink(s, inks->count - 1, INFINITY, inks);
+    error = improve_ink(s, inks->count - 1, INFINITY, 0, inks);
   }
   for (int round = 0; round < EXCHANGES; ++round)
-    for (int k = 0; k < inks->count; ++k) error = improve_ink(s, k, error, inks);
+    for (int k = 0; k < inks->count; ++k) error = improve_ink(s, k, error, 0, inks);
+  /* Dark inks that look nearly alike would divide the shadows, and leave no pen for other colours.
+   */
+  for (int k = 0; k < inks->count; ++k)
+    if (has_ink(inks, k, inks->colour[k], alike)) error = improve_ink(s, k, INFINITY, alike, inks);
 }
 
 /* For qsort: the bins with the largest weight come first. */

@@ -273,3 +273,15 @@ def test_a_dithered_half_has_as_many_dots_as_an_even_one(cvtmesh):
     cvtmesh.file("black.pens", b"black = #000000\n")
     cvtmesh.call("run", "half.pgm", "-n", 400, "--colours", "black.pens", "-o", "a.npy")
     assert np.mean(cvtmesh.array("a.npy")[:, 0] < 80) == pytest.approx(0.5, abs=0.015)
+
+
+def test_chosen_inks_do_not_look_alike(cvtmesh):
+    """Browns and their shadows: the least error alone takes several inks that are nearly black."""
+    y, x = (np.mgrid[:SIDE, :SIDE] + 0.5) / SIDE
+    light = (0.5 + 0.45 * np.sin(9 * x) * np.cos(7 * y)) ** 2
+    rgb = light[..., None] * np.stack([0.9 + 0 * x, 0.62 + 0.15 * y, 0.35 + 0.3 * x], -1)
+    cvtmesh.file("brown.ppm", ppm((255 * rgb).round().astype(np.uint8)))
+    pens = cvtmesh.report("run", "brown.ppm", "-n", 300, "--iterations", 2, "--colours", 5, "-o", "a.svg")["pens"]
+    colours = oklab(from_srgb(np.array([[int(p["colour"][k:k + 2], 16) / 255 for k in (1, 3, 5)] for p in pens])))
+    distance = np.linalg.norm(colours[:, None] - colours[None], axis=-1) + np.eye(len(pens))
+    assert len(pens) == 5 and distance.min() > 0.1
