@@ -190,11 +190,13 @@ static void print_equal_mass(const run_equal_mass *made) {
     fprintf(stderr, "  note       rounding errors prevent --mass-tolerance %g\n", made->tolerance);
 }
 
-static void print_preview(const cvtm_run_options *o) {
+static void print_preview(const cvtm_run *r) {
+  const cvtm_run_options *o = &r->options;
   if (!o->preview.on) return;
   fprintf(stderr, "  preview    ");
   if (o->preview.asked > 0)
     fprintf(stderr, "%d of %lld sites; ", RUN_PREVIEW_SITES, (long long)o->preview.asked);
+  if (r->reduced > 1) fprintf(stderr, "squares of %d pixels; ", r->reduced);
   fprintf(stderr, "at most %g %s of descent; another --effort is better\n", o->time_limit,
           o->time_limit == 1 ? "second" : "seconds");
 }
@@ -306,7 +308,7 @@ void cli_run_print_summary(const cli_options *options, const cvtm_run *r) {
             cli_count(r->result.empty_cells, "cell has", "cells have"));
   if (r->checkpoint.resumed != NULL)
     fprintf(stderr, "  note       continued from %s\n", cli_visible(r->checkpoint.resumed));
-  print_preview(&r->options);
+  print_preview(r);
   print_seconds(r);
   print_written(options, &r->options);
 }

@@ -15,7 +15,7 @@
  * blurred drawing and the blurred picture, by the Gauss-Newton method: each round renders the
  * drawing, and finds how the colour around each dot changes with its area. Damping grows after a
  * round that failed; the sizes of the best round are kept. */
-enum { ROUNDS = 10, SWEEPS = 3 };
+enum { ROUNDS = 10, ROUNDS_OF_PREVIEW = 4, SWEEPS = 3 };
 static const double blur_of_fit = 1.25; /* spacings */
 static const double flare = 0.003; /* light added before OKLab, whose slope at black is infinite */
 
@@ -432,7 +432,8 @@ static cvtm_status fit(colour_drawing *d, int changes, cvtm_error *error) {
 static cvtm_status fit_sizes(colour_drawing *d, cvtm_error *error) {
   CVTM_TRY(start_fit(d, error));
   if (run_colours_have_sizes(d->options, d->c)) return CVTM_OK;
-  for (int round = 0; round < ROUNDS; ++round) CVTM_TRY(fit(d, round < ROUNDS - 1, error));
+  const int rounds = d->options->preview.on ? ROUNDS_OF_PREVIEW : ROUNDS;
+  for (int round = 0; round < rounds; ++round) CVTM_TRY(fit(d, round < rounds - 1, error));
   memcpy(d->ink, d->best, (size_t)d->c->start[d->c->count] * sizeof *d->ink);
   return CVTM_OK;
 }

@@ -70,6 +70,7 @@ struct cvtm_run {
   int64_t count, fixed;
   int64_t given;        /* number of fixed sites and sites of --init */
   run_film_frame frame; /* of a film: its `id` is owned */
+  int reduced;          /* side of the squares that a preview averaged, in pixels; 0: none */
   int64_t moved;        /* number of sites moved out of obstacles at the end */
   double bound;         /* reference energy: that of regular hexagons */
   cvtm_cvt *cvt;

@@ -242,27 +242,11 @@ void run_nearest_offer(run_nearest *nearest, const char *candidate) {
   nearest->distance = found;
 }
 
-/* --- presets and previews --- */
-
-void run_preview_limit(cvtm_run_options *o) {
-  if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
-  o->preview.asked = o->points;
-  o->points = RUN_PREVIEW_SITES;
-}
-
-static void apply_preview(cvtm_run_options *o) {
-  if ((int)o->effort == CVTM_RUN_EFFORT_PREVIEW) {
-    o->preview.on = 1;
-    o->effort = CVTM_CVT_EFFORT_LOW;
-  }
-  if (!o->preview.on) return;
-  if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = 2;
-  run_preview_limit(o);
-}
+/* --- presets --- */
 
 void run_preset_apply(cvtm_run_options *o) {
   run_touches_choose(o);
-  apply_preview(o);
+  run_preview_apply(o);
   if (o->preset != CVTM_RUN_PRESET_PAPER) return;
   o->energy = CVTM_CVT_PIXEL;
   o->voronoi = CVTM_VORONOI_JFA;

@@ -465,6 +465,7 @@ cvtm_status run_mesh(cvtm_run *r, cvtm_device *device, cvtm_error *error) {
 cvtm_status run_write(cvtm_run *r, cvtm_error *error) {
   start_phase(r);
   cvtm_status status = make_stipples(r, error);
+  if (status == CVTM_OK) status = run_preview_restore(r, error);
   if (status == CVTM_OK) status = add_middle_nodes(r, error);
   if (status == CVTM_OK) status = write_outputs(r, error);
   end_phase(r, RUN_PHASE_WRITE);
@@ -505,8 +506,10 @@ cvtm_status cvtm_run_create(cvtm_device *device, const cvtm_run_options *options
   cvtm_status status = run_check(&asked, error);
   if (status == CVTM_OK) status = run_refuse_overwriting(&asked, error);
   if (status == CVTM_OK) status = run_create(&asked, run, error);
-  if (status == CVTM_OK) (*run)->device = device;
-  return status;
+  if (status != CVTM_OK) return status;
+  (*run)->device = device;
+  (*run)->options.preview.side = 1; /* cvtm_run_get has the picture's own pixels */
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_run_solve(cvtm_run *r, cvtm_error *error) {

@@ -253,6 +253,7 @@ typedef struct cvtm_run_options {
   /* Sites. */
   struct { /* set by the run */
     int on;
+    int side;      /* pixels of the picture along a pixel of the run; 0: as in the picture */
     int64_t asked; /* number of sites asked for, if the preview has fewer; else 0 */
   } preview;
   cvtm_run_preset preset;

@@ -2,6 +2,7 @@
  * failure no further stage may follow. */
 #pragma once
 
+#include "density/density.h"
 #include "run/follow.h"
 #include "run/options.h"
 
@@ -52,6 +53,15 @@ void run_preset_apply(cvtm_run_options *options);
 /* Sets what no option of the program sets. For the paper's pipeline these are a history of m = 8,
  * the approximate Cauchy point, and no steps of Lloyd's method before L-BFGS-B. */
 void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings);
-enum { RUN_PREVIEW_SITES = 20000 };
+/* The largest number of sites of a preview, and about the largest number of pixels. */
+enum { RUN_PREVIEW_SITES = 20000, RUN_PREVIEW_PIXELS = 500000 };
+/* --effort preview: sets the effort and limits sites and time. */
+void run_preview_apply(cvtm_run_options *options);
 /* Limits the sites of a preview to the number for which there is time. */
 void run_preview_limit(cvtm_run_options *options);
+/* Reduces a large picture of a preview to larger pixels, options->preview.side times as wide,
+ * unless other inputs or outputs are in its pixels. */
+cvtm_status run_preview_reduce(cvtm_run_options *options, cvtm_image *image, cvtm_error *error);
+/* Converts a run whose picture was reduced to the picture's pixels. After this the run has no more
+ * tone and coverages of its domain: files can be written, but no dots sized. */
+cvtm_status run_preview_restore(cvtm_run *run, cvtm_error *error);

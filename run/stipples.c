@@ -65,13 +65,21 @@ static double preview_scale(const cvtm_run_options *o) {
   return has_fewer ? sqrt((double)o->preview.asked / (double)o->points) : 1;
 }
 
+/* Sizes in pixels are those of the picture, which a preview may have reduced. */
+static double pixels_of_run(const cvtm_run_options *o) {
+  return o->preview.side > 1 ? 1.0 / o->preview.side : 1;
+}
+
 /* Sets *scale to the number of pixels in a unit. */
 static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domain, int unit,
                               double *scale, cvtm_error *error) {
   double mm = 1;
   cvtm_status status = CVTM_OK;
   *scale = preview_scale(options);
-  if (!(run_unit_mm(unit) > 0)) return CVTM_OK;
+  if (!(run_unit_mm(unit) > 0)) {
+    *scale *= pixels_of_run(options);
+    return CVTM_OK;
+  }
   status = run_page_scale(options, domain, &mm, error);
   if (status == CVTM_OK) *scale *= run_unit_mm(unit) / mm;
   return status;

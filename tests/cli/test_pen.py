@@ -352,6 +352,30 @@ def test_a_preview_has_the_tone(cvtmesh):
     assert 0.95 < tone["tone"]["contrast"] < 1.05
 
 
+def test_a_preview_of_a_large_picture_is_that_of_a_small_one(cvtmesh):
+    """Squares of the large one, five times as wide, are averaged; the files are in its pixels."""
+    small = np.rint(255 * (0.5 + 0.4 * np.sin(np.arange(400) / 40)[:, None] * np.sin(np.arange(300) / 30))).astype(np.uint8)
+    words = ("-n", 3000, "--pen", "0.8mm", "--page", "A5", "--effort", "preview", "--time-limit", 60)
+    made = {}
+    for name, side in (("small", 1), ("large", 5)):
+        cvtmesh.file(name + ".pgm", pgm_bytes(np.kron(small, np.ones((side, side), np.uint8))))
+        done = cvtmesh.call("run", name + ".pgm", *words, "-o", name + ".csv", "-o", name + ".svg", "--report", "r.json")
+        assert (b"squares of 2 pixels" in done.stderr) == (side > 1)
+        made[name] = cvtmesh.json("r.json")
+        assert (made[name]["width"], made[name]["height"]) == (300 * side, 400 * side)
+        points = np.loadtxt(cvtmesh.path(name + ".csv"), delimiter=",", skiprows=1)[:, :2] / side
+        assert len(points) == 3000 and points.min() > 0
+        assert np.abs(points.max(axis=0) - (300, 400)).max() < 5
+        ((_, width, strokes),) = read_layers(cvtmesh.path(name + ".svg"))
+        assert width == 0.8 and {len(stroke) for stroke in strokes} == {1}
+    small, large = made["small"], made["large"]
+    for key in ("contrast", "ink", "picture_ink"):
+        assert large["tone"][key] == pytest.approx(small["tone"][key], rel=0.02)
+    assert large["tone"]["blur"] == pytest.approx(5 * small["tone"]["blur"], rel=0.01)
+    assert large["energy_ratio"] == pytest.approx(small["energy_ratio"], rel=0.01)
+    assert large["energy"] == pytest.approx(625 * small["energy"], rel=0.05)
+
+
 @pytest.mark.parametrize("more", [(), ("-n", 1500)])
 def test_a_line_has_the_tone_of_the_picture(cvtmesh, more):
     """The pen gives the number of points, or -n the tones; measured here along the line, by steps that are
