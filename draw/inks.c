@@ -129,7 +129,7 @@ static void order_by_luminance(const cvtm_inks *inks, int *order) {
  * so that it replaces lighter inks that would give a grey together. */
 static void separate(const cvtm_inks *inks, const double rgb[3], int stages, double *coverage) {
   enum { SWEEPS = 400 };
-  const double variation_weight = 0.05, ink_weight = 0.02, fading = 0.25, close = 1e-5;
+  const double variation_weight = 0.05, ink_weight = 0.02, fading = 0.25;
   double metric[3][3], cost[CVTM_INKS_MAX], weight = 1;
   int order[CVTM_INKS_MAX];
   mixture m = {inks, coverage, {1, 1, 1}};
@@ -138,6 +138,7 @@ static void separate(const cvtm_inks *inks, const double rgb[3], int stages, dou
   order_by_luminance(inks, order);
   for (int k = 0; k < inks->count; ++k) coverage[k] = 0;
   for (int stage = 0; stage < stages; ++stage, weight *= fading) {
+    const double close = stages > 1 && stage == stages - 1 ? 1e-5 : 1e-4;
     double largest = 1;
     for (int sweep = 0; sweep < SWEEPS && largest > close; ++sweep) {
       largest = 0;
@@ -229,13 +230,57 @@ void cvtm_inks_separate_roughly(const cvtm_inks *inks, const double rgb[3], doub
 
 enum { SIDE = 33 };
 
-/* Fills the cube: node[((r * SIDE + g) * SIDE + b) * count + k] is the coverage of ink k, where r,
- * g and b count equal steps of the sRGB values. */
-static void fill_cube(const cvtm_inks *inks, float *node) {
+/* A place in the cube: between nodes low[c] and low[c] + 1 along each axis. */
+typedef struct cube_place {
+  int low[3];
+  double part[3];
+} cube_place;
+
+static cube_place place_in_cube(const float *rgb, int64_t pixels, int64_t p) {
+  cube_place place;
+  for (int c = 0; c < 3; ++c) {
+    const double light = (double)rgb[c * pixels + p];
+    const double at = (SIDE - 1) * cvtm_linear_to_srgb(fmin(fmax(light, 0), 1));
+    place.low[c] = at < SIDE - 2 ? (int)at : SIDE - 2;
+    place.part[c] = at - place.low[c];
+  }
+  return place;
+}
+
+/* The number of a node beside the place, and the weight of the node. */
+static int node_beside(const cube_place *place, int corner, double *weight) {
+  int at = 0;
+  *weight = 1;
+  for (int c = 0; c < 3; ++c) {
+    const int up = corner >> c & 1;
+    *weight *= up ? place->part[c] : 1 - place->part[c];
+    at = at * SIDE + place->low[c] + up;
+  }
+  return at;
+}
+
+/* Sets wanted[i] to 1 for the nodes i beside the colours of a picture. */
+static void mark_nodes(const float *rgb, int64_t pixels, unsigned char *wanted) {
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p) {
+    const cube_place place = place_in_cube(rgb, pixels, p);
+    double weight;
+    for (int corner = 0; corner < 8; ++corner) {
+      const int at = node_beside(&place, corner, &weight);
+#pragma omp atomic write
+      wanted[at] = 1;
+    }
+  }
+}
+
+/* Fills the wanted nodes: node[i * count + k], where i = (r * SIDE + g) * SIDE + b, is the coverage
+ * of ink k, and r, g and b count equal steps of the sRGB values. */
+static void fill_cube(const cvtm_inks *inks, const unsigned char *wanted, float *node) {
 #pragma omp parallel for schedule(dynamic, SIDE)
   for (int i = 0; i < SIDE * SIDE * SIDE; ++i) {
     const int step[3] = {i / (SIDE * SIDE), i / SIDE % SIDE, i % SIDE};
     double rgb[3], coverage[CVTM_INKS_MAX];
+    if (!wanted[i]) continue;
     for (int c = 0; c < 3; ++c) rgb[c] = cvtm_srgb_to_linear(step[c] / (SIDE - 1.0));
     cvtm_inks_separate_colour(inks, rgb, coverage);
     for (int k = 0; k < inks->count; ++k) node[(int64_t)i * inks->count + k] = (float)coverage[k];
@@ -243,43 +288,37 @@ static void fill_cube(const cvtm_inks *inks, float *node) {
 }
 
 /* Interpolates the cube trilinearly. */
-static void look_up(const float *node, int count, const double rgb[3], double *coverage) {
-  int low[3];
-  double part[3];
-  for (int c = 0; c < 3; ++c) {
-    const double at = (SIDE - 1) * cvtm_linear_to_srgb(fmin(fmax(rgb[c], 0), 1));
-    low[c] = at < SIDE - 2 ? (int)at : SIDE - 2;
-    part[c] = at - low[c];
-  }
+static void look_up(const float *node, int count, const cube_place *place, double *coverage) {
   for (int k = 0; k < count; ++k) coverage[k] = 0;
   for (int corner = 0; corner < 8; ++corner) {
-    double weight = 1;
-    int64_t at = 0;
-    for (int c = 0; c < 3; ++c) {
-      const int up = corner >> c & 1;
-      weight *= up ? part[c] : 1 - part[c];
-      at = at * SIDE + low[c] + up;
-    }
-    const float *from = node + at * count;
+    double weight;
+    const float *from = node + (int64_t)node_beside(place, corner, &weight) * count;
     for (int k = 0; k < count; ++k) coverage[k] += weight * (double)from[k];
   }
 }
 
 cvtm_status cvtm_inks_separate(const cvtm_inks *inks, const float *rgb, int64_t pixels,
                                float *const *coverage, cvtm_error *error) {
-  float *node = malloc((size_t)SIDE * SIDE * SIDE * (size_t)inks->count * sizeof *node);
-  if (node == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to separate colours");
-  fill_cube(inks, node);
-#pragma omp parallel for schedule(static)
-  for (int64_t p = 0; p < pixels; ++p) {
+  enum { NODES = SIDE * SIDE * SIDE };
+  float *node = malloc((size_t)NODES * (size_t)inks->count * sizeof *node);
+  unsigned char *wanted = calloc(NODES, 1);
+  const int good = node != NULL && wanted != NULL;
+  if (good) {
+    mark_nodes(rgb, pixels, wanted);
+    fill_cube(inks, wanted, node);
+  }
+#pragma omp parallel for schedule(static) if (good)
+  for (int64_t p = 0; p < (good ? pixels : 0); ++p) {
     const double colour[3] = {(double)rgb[p], (double)rgb[pixels + p], (double)rgb[2 * pixels + p]};
+    const cube_place place = place_in_cube(rgb, pixels, p);
     double share[CVTM_INKS_MAX];
-    look_up(node, inks->count, colour, share);
+    look_up(node, inks->count, &place, share);
     approach(inks, colour, share);
     for (int k = 0; k < inks->count; ++k) coverage[k][p] = (float)share[k];
   }
+  free(wanted);
   free(node);
-  return CVTM_OK;
+  return good ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory to separate colours");
 }
 
 /* --- inks chosen from a picture --------------------------------------------------------------- */
@@ -434,17 +473,22 @@ typedef struct ink_selection {
   int colours;
 } ink_selection;
 
-static double error_of_inks(const ink_selection *s, const cvtm_inks *inks) {
+/* The error of these inks, or a part of it that is `most` or more. */
+static double error_of_inks(const ink_selection *s, const cvtm_inks *inks, double most) {
+  enum { BLOCK = 32 };
   double part[COLOURS], sum = 0;
-#pragma omp parallel for schedule(dynamic, 16)
-  for (int i = 0; i < s->colours; ++i) {
-    double coverage[CVTM_INKS_MAX], rgb[3];
-    cvtm_inks_separate_roughly(inks, s->colour[i].light, coverage);
-    cvtm_inks_mix(inks, coverage, rgb);
-    part[i] = s->colour[i].weight *
-              square_distance(cvtm_oklab_of_linear(rgb), cvtm_oklab_of_linear(s->colour[i].light));
+  for (int first = 0; first < s->colours && sum < most; first += BLOCK) {
+    const int end = first + BLOCK < s->colours ? first + BLOCK : s->colours;
+#pragma omp parallel for schedule(dynamic, 4)
+    for (int i = first; i < end; ++i) {
+      double coverage[CVTM_INKS_MAX], rgb[3];
+      cvtm_inks_separate_roughly(inks, s->colour[i].light, coverage);
+      cvtm_inks_mix(inks, coverage, rgb);
+      part[i] = s->colour[i].weight * square_distance(cvtm_oklab_of_linear(rgb),
+                                                      cvtm_oklab_of_linear(s->colour[i].light));
+    }
+    for (int i = first; i < end; ++i) sum += part[i];
   }
-  for (int i = 0; i < s->colours; ++i) sum += part[i];
   return sum;
 }
 
@@ -467,7 +511,7 @@ static double improve_ink(const ink_selection *s, int k, double error, double di
   for (int i = 0; i < s->candidates; ++i) {
     if (has_ink(inks, k, s->candidate[i], distance)) continue;
     memcpy(inks->colour[k], s->candidate[i], sizeof best);
-    const double found = error_of_inks(s, inks);
+    const double found = error_of_inks(s, inks, error);
     if (found < error) memcpy(best, s->candidate[i], sizeof best);
     error = fmin(error, found);
   }
