@@ -416,9 +416,9 @@ const cli_option_row cli_option_rows[] = {
    "preview: a rough result in seconds; low: one descent from the first sites; normal: from coarse to fine; high: "
    "also move sites from crowded to sparse places, which takes several times as long; best: also rounds of random "
    "changes, of which those that lower the energy are kept",
-   .manual = "`preview` is low effort with at most 20000 sites and a time limit of 2 seconds, unless --time-limit "
-   "sets another. A picture of more than a million pixels is averaged over squares, unless other files or lengths "
-   "belong to its pixels. The summary says what was left out. `low` is one descent from the first sites. `normal` "
+   .manual = "`preview` is low effort with at most 20000 sites and a time limit of 2 seconds, or 1 in several "
+   "colours, unless --time-limit sets another. A picture of more than 0.9 million pixels is averaged over squares, "
+   "unless other files belong to its pixels. The summary says what was left out. `low` is one descent from the first sites. `normal` "
    "goes from coarse to fine: each level starts from a tessellation with a quarter of its sites. On a coarse level whose "
    "cells contain many pixels, the density is averaged over blocks of 2 x 2 or more pixels. During the last "
    "descent, and after the descent of the level with a sixteenth of the sites, the program moves a few sites at a "

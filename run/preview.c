@@ -17,7 +17,7 @@ void run_preview_apply(cvtm_run_options *o) {
     o->effort = CVTM_CVT_EFFORT_LOW;
   }
   if (!o->preview.on) return;
-  if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = 2;
+  if (!(o->given & CVTM_RUN_GIVEN_TIME_LIMIT)) o->time_limit = run_colours_wanted(o) ? 1 : 2;
   run_preview_limit(o);
 }
 
