@@ -353,11 +353,11 @@ def test_a_preview_has_the_tone(cvtmesh):
 
 
 def test_a_preview_of_a_large_picture_is_that_of_a_small_one(cvtmesh):
-    """Squares of the large one, five times as wide, are averaged; the files are in its pixels."""
+    """Squares of the large one, four times as wide, are averaged; the files are in its pixels."""
     small = np.rint(255 * (0.5 + 0.4 * np.sin(np.arange(400) / 40)[:, None] * np.sin(np.arange(300) / 30))).astype(np.uint8)
     words = ("-n", 3000, "--pen", "0.8mm", "--page", "A5", "--effort", "preview", "--time-limit", 60)
     made = {}
-    for name, side in (("small", 1), ("large", 5)):
+    for name, side in (("small", 1), ("large", 4)):
         cvtmesh.file(name + ".pgm", pgm_bytes(np.kron(small, np.ones((side, side), np.uint8))))
         done = cvtmesh.call("run", name + ".pgm", *words, "-o", name + ".csv", "-o", name + ".svg", "--report", "r.json")
         assert (b"squares of 2 pixels" in done.stderr) == (side > 1)
@@ -371,9 +371,9 @@ def test_a_preview_of_a_large_picture_is_that_of_a_small_one(cvtmesh):
     small, large = made["small"], made["large"]
     for key in ("contrast", "ink", "picture_ink"):
         assert large["tone"][key] == pytest.approx(small["tone"][key], rel=0.02)
-    assert large["tone"]["blur"] == pytest.approx(5 * small["tone"]["blur"], rel=0.01)
+    assert large["tone"]["blur"] == pytest.approx(4 * small["tone"]["blur"], rel=0.01)
     assert large["energy_ratio"] == pytest.approx(small["energy_ratio"], rel=0.01)
-    assert large["energy"] == pytest.approx(625 * small["energy"], rel=0.05)
+    assert large["energy"] == pytest.approx(256 * small["energy"], rel=0.05)
 
 
 @pytest.mark.parametrize("more", [(), ("-n", 1500)])
