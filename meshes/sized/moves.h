@@ -21,10 +21,12 @@ static inline cvtm_sized_corner cvtm_sized_values(double ux, double uy, double v
   return (cvtm_sized_corner){ux * vy - uy * vx, at > larger ? at : larger};
 }
 
-/* tan 30 degrees; the angle below which angles count several times; how many times. raise.c has the
- * following formulas for four triangles at once. */
+/* tan 30 degrees; the angle below which angles count several times; how many times; the weight of
+ * lengths beside angles in radians. raise.c has the following formulas for four triangles at once.
+ */
 static const double cvtm_sized_root = 0.57735026918962576;
 static const double cvtm_sized_bound = 45.2 * CVTM_PI / 180, cvtm_sized_heavy = 8;
+static const double cvtm_sized_length_weight = 0.75;
 
 /* The smallest angle of a triangle by its tangent, which is at most sqrt (3). Uses the series of
  * atan around 30 degrees, with an error below 10^-3. */
@@ -39,11 +41,11 @@ static inline double cvtm_sized_angle_value(double angle) {
   return angle < bound ? bound - heavy * (bound - angle) : angle;
 }
 
-/* The square of the logarithm of a length divided by the wanted one, if it is near zero. squared:
- * the square of that ratio. */
+/* The weight, times the square of the logarithm of a length divided by the wanted one, if that is
+ * near zero. squared: the square of that ratio. */
 static inline double cvtm_sized_length_error(double squared) {
   const double x = (squared - 1) / (squared + 1);
-  return x * x;
+  return cvtm_sized_length_weight * x * x;
 }
 
 /* Nonzero for a vertex of the boundary that may move along its edge, or be removed: one beside a

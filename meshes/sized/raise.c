@@ -9,6 +9,7 @@ enum {
   RAISES = 8,   /* rounds of moves for the smallest angles */
   POLISHES = 8, /* rounds of moves for their mean and the lengths of edges */
   STARTS = 3,   /* such rounds before vertices are removed and added */
+  SMOOTHS = 3,  /* such rounds for smooth minima of each sharpness */
   MENDS = 2,    /* rounds of flips, removals and additions */
   SLIDES = 4    /* rounds of moves along narrow edges */
 };
@@ -17,6 +18,10 @@ enum {
  * end to raise the least ones. */
 static const double polished_to = 59.5, kept_at = 45;
 static const double enough = 1e-4; /* a smaller gain of the sum is not worth a move */
+/* Sharpness of smooth minima. Where the smallest of three angles changes, no vertex alone may find
+ * a move that raises the sum. With smooth minima vertices come closer to the largest sum. */
+static const double sharpnesses[] = {20, 60};
+static const double smooth_width = 1; /* degrees on both sides of the bound */
 
 /* ---- Moves ---- */
 
@@ -35,16 +40,19 @@ typedef struct positions {
   lanes x, y;
 } positions;
 
-/* cvtm_sized_values of triangle k of a star, for each position of the vertex. */
+/* cvtm_sized_values of triangle k of a star, for each position of the vertex; dot: the products at
+ * the corners. */
 CVTM_INLINE void find_values(const cvtm_sized_star *s, int k, const positions *at, lanes *cross,
-                             lanes *largest) {
+                             lanes dot[3], lanes *largest) {
   const int next = k + 1 < s->count ? k + 1 : 0;
   const lanes ux = s->x[k] - at->x, uy = s->y[k] - at->y;
   const lanes vx = s->x[next] - at->x, vy = s->y[next] - at->y, wx = vx - ux, wy = vy - uy;
-  const lanes here = ux * vx + uy * vy, first = -(ux * wx + uy * wy), second = vx * wx + vy * wy;
-  const lanes larger = CHOOSE(first > second, first, second);
+  dot[0] = ux * vx + uy * vy;
+  dot[1] = -(ux * wx + uy * wy);
+  dot[2] = vx * wx + vy * wy;
+  const lanes larger = CHOOSE(dot[1] > dot[2], dot[1], dot[2]);
   *cross = ux * vy - uy * vx;
-  *largest = CHOOSE(here > larger, here, larger);
+  *largest = CHOOSE(dot[0] > larger, dot[0], larger);
 }
 
 /* Finds, for each position, the largest cotangent of the angles in the star's triangles; INFINITY
@@ -52,32 +60,67 @@ CVTM_INLINE void find_values(const cvtm_sized_star *s, int k, const positions *a
 CVTM_INLINE void find_worst(const cvtm_sized_star *s, const positions *at, lanes *worst) {
   *worst = zero;
   for (int k = 0; k < s->triangles; ++k) {
-    lanes cross, largest;
-    find_values(s, k, at, &cross, &largest);
+    lanes cross, dot[3], largest;
+    find_values(s, k, at, &cross, dot, &largest);
     const lanes here = CHOOSE(cross > 0, largest / cross, infinite);
     *worst = CHOOSE(here > *worst, here, *worst);
   }
 }
 
+/* Finds the tangent that belongs to a smooth maximum of a triangle's cotangents: the logarithm of
+ * the sum of their exponentials. Powers and a series are close to these. */
+CVTM_INLINE void find_smooth_tangent(double sharpness, const lanes *cross, const lanes dot[3],
+                                     const lanes *largest, lanes *tangent) {
+  const lanes scale = sharpness / 16 / *cross;
+  lanes sum = zero;
+  for (int k = 0; k < 3; ++k) {
+    const lanes linear = 1 - scale * (*largest - dot[k]), y = CHOOSE(linear > 0, linear, zero);
+    const lanes y2 = y * y, y4 = y2 * y2, y8 = y4 * y4;
+    sum += y8 * y8;
+  }
+  const lanes u = (sum - 1) / (sum + 1), u2 = u * u;
+  const lanes logarithm =
+      2 * u * (1 + u2 * (1.0 / 3 + u2 * (1.0 / 5 + u2 * (1.0 / 7 + u2 * (1.0 / 9)))));
+  *tangent = *cross / (*largest + *cross * logarithm / sharpness);
+}
+
 /* Finds, for each position, the errors of the lengths of edges less the sum of the smallest angles
- * of the star's triangles, by the formulas of moves.h. */
-CVTM_INLINE void find_sums(const cvtm_sized_star *s, const positions *at, lanes *sum) {
+ * of the star's triangles, by the formulas of moves.h. is_smooth: with smooth minima, and a
+ * parabola around the kink at the bound. */
+CVTM_INLINE void add_values(const cvtm_sized_star *s, const positions *at, int is_smooth,
+                            lanes *sum) {
   const double root = cvtm_sized_root, heavy = cvtm_sized_heavy, bound = cvtm_sized_bound;
+  const double width = is_smooth ? smooth_width * CVTM_PI / 180 : 0;
+  const double bend = is_smooth ? (heavy - 1) / (4 * width) : 0;
   *sum = zero;
   for (int k = 0; k < s->triangles; ++k) {
-    lanes cross, largest;
-    find_values(s, k, at, &cross, &largest);
-    const lanes tangent = cross / largest;
+    lanes cross, dot[3], largest;
+    find_values(s, k, at, &cross, dot, &largest);
+    lanes tangent = cross / largest;
+    if (is_smooth) find_smooth_tangent(s->sharpness, &cross, dot, &largest, &tangent);
     const lanes u = (tangent - root) / (1 + root * tangent), u2 = u * u;
     const lanes angle = CVTM_PI / 6 + u * (1 - u2 * (1.0 / 3 - u2 * (1.0 / 5 - u2 / 7)));
-    const lanes value = CHOOSE(angle < bound, bound - heavy * (bound - angle), angle);
+    lanes value = CHOOSE(angle < bound, bound - heavy * (bound - angle), angle);
+    if (is_smooth) {
+      const lanes way = bound + width - angle, below = CHOOSE(way > 0, way, zero);
+      const lanes bent = CHOOSE(below < 2 * width, below, zero + 2 * width);
+      value = angle - bend * bent * (2 * below - bent);
+    }
     *sum -= CHOOSE(cross > 0, value, -infinite);
   }
   for (int k = 0; k < s->count; ++k) {
     const lanes dx = s->x[k] - at->x, dy = s->y[k] - at->y;
     const lanes squared = (dx * dx + dy * dy) * s->scale[k], x = (squared - 1) / (squared + 1);
-    *sum += x * x;
+    *sum += cvtm_sized_length_weight * x * x;
   }
+}
+
+CVTM_INLINE void find_sums(const cvtm_sized_star *s, const positions *at, lanes *sum) {
+  add_values(s, at, 0, sum);
+}
+
+CVTM_INLINE void find_smooth(const cvtm_sized_star *s, const positions *at, lanes *sum) {
+  add_values(s, at, 1, sum);
 }
 
 /* Values that are to be small. */
@@ -86,6 +129,8 @@ CVTM_DEFINE_WIDTHS(void, find_worst, (const cvtm_sized_star *s, const positions 
                    (s, at, worst))
 CVTM_DEFINE_WIDTHS(void, find_sums, (const cvtm_sized_star *s, const positions *at, lanes *sum),
                    (s, at, sum))
+CVTM_DEFINE_WIDTHS(void, find_smooth, (const cvtm_sized_star *s, const positions *at, lanes *sum),
+                   (s, at, sum))
 
 static values worst_values(void) {
   return cvtm_has_wide_vectors() ? find_worst_wide : find_worst_baseline;
@@ -93,6 +138,10 @@ static values worst_values(void) {
 
 static values sum_values(void) {
   return cvtm_has_wide_vectors() ? find_sums_wide : find_sums_baseline;
+}
+
+static values smooth_values(void) {
+  return cvtm_has_wide_vectors() ? find_smooth_wide : find_smooth_baseline;
 }
 
 /* The largest cotangent with the vertex moved by (x, y). */
@@ -141,6 +190,33 @@ static double climb(const cvtm_sized_star *s, values value, double step, const d
   return start - best;
 }
 
+/* Steps down the gradient of the smooth values, by at most `step`. Returns by how much the value is
+ * smaller at `place`. */
+static double glide(const cvtm_sized_star *s, double step, double place[2]) {
+  const values value = smooth_values();
+  const double aside = 0.05 * step;
+  positions at = {{0, aside, 0, 0}, {0, 0, aside, 0}};
+  lanes there;
+  value(s, &at, &there);
+  const double start = there[0], x = there[1] - start, y = there[2] - start,
+               length = sqrt(x * x + y * y);
+  double best = start;
+  place[0] = place[1] = 0;
+  if (!(length > 0 && length < INFINITY)) return 0;
+  for (int k = 0; k < WAYS; ++k, step *= 0.5) {
+    at.x[k] = -step * x / length;
+    at.y[k] = -step * y / length;
+  }
+  value(s, &at, &there);
+  for (int k = 0; k < WAYS; ++k) {
+    if (!(there[k] < best)) continue;
+    best = there[k];
+    place[0] = at.x[k];
+    place[1] = at.y[k];
+  }
+  return start - best;
+}
+
 static const double four_ways[WAYS][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
 
 /* Rounds a position to the grid; returns 0 if a triangle would not be positive. */
@@ -170,9 +246,12 @@ static void find_scales(const cvtm_sizer *z, int32_t v, cvtm_sized_star *s) {
 
 int cvtm_sizer_find_move(const cvtm_sizer *z, int32_t v, cvtm_sized_star *s, cvtm_grid_point *to) {
   double place[2];
+  const double size = z->vertex[v].size;
   find_scales(z, v, s);
-  return climb(s, sum_values(), 0.06 * z->vertex[v].size, four_ways, place) > enough &&
-         round_place(z, v, s, place, to);
+  s->sharpness = z->sharpness;
+  const double gain = s->sharpness > 0 ? glide(s, 0.05 * size, place)
+                                       : climb(s, sum_values(), 0.06 * size, four_ways, place);
+  return gain > enough && round_place(z, v, s, place, to);
 }
 
 int cvtm_sizer_drop(const cvtm_sizer *z, int32_t v, double x, double y, double *t,
@@ -297,12 +376,22 @@ static void settle_all(cvtm_sizer *z, int rounds, double degrees, int for_mean) 
   settle(z, rounds, degrees, for_mean);
 }
 
+/* Moves vertices for smooth minima, which become sharper, and at last for the angles. */
+static void polish(cvtm_sizer *z) {
+  for (size_t k = 0; k < sizeof sharpnesses / sizeof *sharpnesses; ++k) {
+    z->sharpness = sharpnesses[k];
+    settle_all(z, SMOOTHS, polished_to, 1);
+  }
+  z->sharpness = 0;
+  settle_all(z, STARTS, polished_to, 1);
+}
+
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
   settle_all(z, STARTS, polished_to, 1);
   if (cvtm_sizer_slide(z, SLIDES, 1) > 0) settle_all(z, POLISHES, polished_to, 1);
   wake_all(z);
   for (int k = 0; k < MENDS && cvtm_sizer_mend(z) > 0;) ++k;
-  settle_all(z, POLISHES, polished_to, 1);
+  polish(z);
   settle_all(z, RAISES, kept_at, 0);
   for (int k = 0; k < MENDS && cvtm_sizer_mend_triangles(z) > 0; ++k) {
     settle(z, POLISHES, polished_to, 1); /* the vertices near changes */

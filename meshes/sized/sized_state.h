@@ -59,7 +59,8 @@ typedef struct cvtm_sizer {
   int64_t fixed_count; /* number of vertices of the divided boundary */
   cvtm_sized_colours colours;
   cvtm_sized_figures *figures;
-  double demand; /* number of triangles by the integral of 1 / size^2 */
+  double demand;    /* number of triangles by the integral of 1 / size^2 */
+  double sharpness; /* 0, or that of smooth minima, which moves then raise in place of angles */
 } cvtm_sizer;
 
 /* The wanted size in a region; cvtm_sizer_given ignores the demands of the boundary, cvtm_sizer_at
@@ -98,6 +99,7 @@ typedef struct cvtm_sized_star {
   int32_t vertex[CVTM_SIZED_LINKS];
   double x[CVTM_SIZED_LINKS], y[CVTM_SIZED_LINKS];
   double scale[CVTM_SIZED_LINKS]; /* set by raise.c: 1 / the squares of wanted lengths */
+  double sharpness;               /* set by raise.c: that of the sizer */
 } cvtm_sized_star;
 
 static inline void cvtm_sized_add_link(const cvtm_half_edges *m, int32_t v, int64_t h, int32_t w,
