@@ -12,6 +12,7 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- the density in larger pixels ------------------------------------------------------------- */
 
@@ -168,19 +169,21 @@ static cvtm_status scale_sites(const cvtm_solve *s, int order) {
                                   s->cvt->sites);
 }
 
-/* Samples `count` sites. The descent of a low effort is too short to change their local density. */
+/* Samples `count` sites. The descent of a low effort is too short to change their local density.
+ * The mean of the root of a dithered density is less than the root of its mean. */
 static cvtm_status sample_sites(const cvtm_solve *s, int64_t count, double *sites,
                                 cvtm_error *error) {
   const cvtm_cvt *cvt = s->cvt;
   const cvtm_cvt_options *o = s->options;
   const cvtm_domain picture = cvt->pyramid ? s->pyramid.domain : cvt->domain;
+  const size_t bytes = (size_t)picture.width * (size_t)picture.height * sizeof(float);
   if (o->effort != CVTM_CVT_EFFORT_LOW)
     return cvtm_cvt_sample_scanned(picture, s->density, cvt->square_roots, count, o->seed, o->start,
                                    sites, error);
-  float *density = malloc((size_t)picture.width * (size_t)picture.height * sizeof *density);
+  float *density = malloc(bytes);
   if (!density) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to sample sites");
-  cvtm_status status =
-      cvtm_density_to_sample(picture, (double)s->count, s->density, density, error);
+  memcpy(density, s->density, bytes);
+  cvtm_status status = cvtm_smooth_dither(picture, density, error);
   if (status == CVTM_OK)
     status = cvtm_cvt_sample(picture, density, count, o->seed, o->start, sites, error);
   free(density);

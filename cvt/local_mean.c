@@ -330,24 +330,6 @@ cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *err
   return CVTM_OK;
 }
 
-cvtm_status cvtm_density_to_sample(cvtm_domain domain, double count, const float *rho,
-                                   float *sampled, cvtm_error *error) {
-  const size_t pixels = (size_t)domain.width * (size_t)domain.height;
-  windows cell = {.count = count, .side = squares};
-  means m;
-  memcpy(sampled, rho, pixels * sizeof *rho);
-  if (has_few_pixels(domain, count)) return CVTM_OK;
-  CVTM_TRY(allocate_means(domain, &m, error));
-  take_means(&m.sums, cell, rho, NULL, m.once);
-  for (size_t p = 0; p < pixels; ++p) cell.total += (double)(m.root[p] = sqrtf(m.once[p]));
-  take_means(&m.sums, cell, rho, m.root, m.once);
-  take_means(&m.sums, cell, m.once, m.root, m.twice);
-  for (size_t p = 0; p < pixels; ++p)
-    if (m.twice[p] > 0) sampled[p] = rho[p] / m.twice[p] * rho[p];
-  cvtm_scratch_free(&m.memory);
-  return CVTM_OK;
-}
-
 cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_ink *ink,
                            double *count, cvtm_error *error) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;

@@ -35,13 +35,6 @@ cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const c
  * from the differences between pixels and their neighbours. */
 cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *error);
 
-/* Sets `sampled` (width * height) to the density from which `count` sites are sampled so that their
- * local density is near that of the least energy for rho, proportional to the square root of the
- * mean of rho over a cell. The mean of sqrt(rho) is less where rho varies within a cell, and a few
- * iterations do not move sites across the domain. */
-cvtm_status cvtm_density_to_sample(cvtm_domain domain, double count, const float *rho,
-                                   float *sampled, cvtm_error *error);
-
 /* *count = the number of pieces that cover the wanted ink (width * height), or 0 on an error.
  * ink->area is not 0. */
 cvtm_status cvtm_ink_count(cvtm_domain domain, const float *wanted, const cvtm_ink *ink,
