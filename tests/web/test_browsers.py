@@ -274,6 +274,7 @@ def test_sliders_and_views(page):
     page.set("gamma", "1.2")
     page.set("black", "0.05")
     page.set("white", "0.9")
+    page.set("flatten", "0.4")
     assert page.script("return document.body.dataset.state") != "settled"
     page.settled()
     a, b = map(points_of, page.save("csv"))

@@ -77,7 +77,7 @@ const option = (name, value, plain) => (value === plain ? [] : ["--" + name, Str
 function solveWords() {
   const black = number("black"), white = Math.max(number("white"), black + 0.01);
   return ["run", picture.name, "-n", String(siteCount()), ...option("contrast", number("contrast"), 1),
-    ...option("gamma", number("gamma"), 1), ...(black > 0 || white < 1 ? ["--levels", `${black},${white}`] : []),
+    ...option("gamma", number("gamma"), 1), ...option("flatten", number("flatten"), 0), ...(black > 0 || white < 1 ? ["--levels", `${black},${white}`] : []),
     ...(field.invert.checked ? ["--invert"] : []), ...option("colours", inks(), ""), ...sizeWords()];
 }
 
