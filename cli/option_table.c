@@ -416,7 +416,7 @@ const cli_option_row cli_option_rows[] = {
    "preview: a rough result in seconds; low: one descent from the first sites; normal: from coarse to fine; high: "
    "also move sites from crowded to sparse places, which takes several times as long; best: also rounds of random "
    "changes, of which those that lower the energy are kept",
-   .manual = "`preview` is low effort with at most 20000 sites and a time limit of 2 seconds, or 1 in several "
+   .manual = "`preview` is low effort with at most 20000 sites, 10000 of a line, and a time limit of 2 seconds, or 1 in several "
    "colours, unless --time-limit sets another. A picture of more than 0.9 million pixels is averaged over squares, "
    "unless other files belong to its pixels. The summary says what was left out. `low` is one descent from the first sites. `normal` "
    "goes from coarse to fine: each level starts from a tessellation with a quarter of its sites. On a coarse level whose "

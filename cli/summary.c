@@ -195,7 +195,7 @@ static void print_preview(const cvtm_run *r) {
   if (!o->preview.on) return;
   fprintf(stderr, "  preview    ");
   if (o->preview.asked > 0)
-    fprintf(stderr, "%d of %lld sites; ", RUN_PREVIEW_SITES, (long long)o->preview.asked);
+    fprintf(stderr, "%lld of %lld sites; ", (long long)r->count, (long long)o->preview.asked);
   if (r->reduced > 1) fprintf(stderr, "squares of %d pixels; ", r->reduced);
   fprintf(stderr, "at most %g %s of descent; another --effort is better\n", o->time_limit,
           o->time_limit == 1 ? "second" : "seconds");

@@ -401,17 +401,19 @@ void run_touches_choose(cvtm_run_options *o) {
   const unsigned of_sites = CVTM_RUN_GIVEN_EFFORT | CVTM_RUN_GIVEN_ITERATIONS |
                             CVTM_RUN_GIVEN_TOLERANCE | CVTM_RUN_GIVEN_GRADIENT_TOLERANCE |
                             CVTM_RUN_GIVEN_PRESET | CVTM_RUN_GIVEN_METHOD;
+  const unsigned own_effort = o->preview.on ? CVTM_RUN_GIVEN_EFFORT : 0;
+  const int is_given = (run_given(o) & of_sites & ~own_effort) != 0;
   const int is_film = o->follow.on || o->init.name != NULL;
   const int is_plain = o->noise == CVTM_RUN_NOISE_HEXAGONAL && !o->equal_mass.on &&
                        o->domain.kind == CVTM_RUN_DOMAIN_NONE;
-  if (o->follow.continues && (run_given(o) & of_sites) == 0) {
+  if (o->follow.continues && !is_given) {
     o->effort = CVTM_CVT_EFFORT_LOW;
     o->iterations = 8;
     o->tolerance =
         0; /* with a tolerance the descent would end while all dots still follow the scene */
   }
-  if (o->pen.count == 0 || run_page_shows_edges(o) || run_outputs_have_mesh(o) ||
-      (run_given(o) & of_sites) != 0 || is_film || !is_plain)
+  if (o->pen.count == 0 || run_page_shows_edges(o) || run_outputs_have_mesh(o) || is_given ||
+      is_film || !is_plain)
     return;
   o->is_loose = 1;
   o->effort = CVTM_CVT_EFFORT_LOW;

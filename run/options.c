@@ -245,8 +245,8 @@ void run_nearest_offer(run_nearest *nearest, const char *candidate) {
 /* --- presets --- */
 
 void run_preset_apply(cvtm_run_options *o) {
-  run_touches_choose(o);
   run_preview_apply(o);
+  run_touches_choose(o);
   if (o->preset != CVTM_RUN_PRESET_PAPER) return;
   o->energy = CVTM_CVT_PIXEL;
   o->voronoi = CVTM_VORONOI_JFA;

@@ -1,14 +1,16 @@
 /* --effort preview: fewer sites, less time, and a large picture in larger pixels. */
 #include "draw/likeness.h"
 #include "run/job.h"
+#include "run/page.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 void run_preview_limit(cvtm_run_options *o) {
-  if (!o->preview.on || o->points <= RUN_PREVIEW_SITES) return;
+  const int64_t most = run_page_shows_line(o) ? RUN_PREVIEW_SITES / 2 : RUN_PREVIEW_SITES;
+  if (!o->preview.on || o->points <= most) return;
   o->preview.asked = o->points;
-  o->points = RUN_PREVIEW_SITES;
+  o->points = most;
 }
 
 void run_preview_apply(cvtm_run_options *o) {

@@ -53,7 +53,8 @@ void run_preset_apply(cvtm_run_options *options);
 /* Sets what no option of the program sets. For the paper's pipeline these are a history of m = 8,
  * the approximate Cauchy point, and no steps of Lloyd's method before L-BFGS-B. */
 void run_preset_descent(const cvtm_run_options *options, cvtm_cvt_options *settings);
-/* The largest number of sites of a preview, and about the largest number of pixels. */
+/* The largest number of sites of a preview, twice that of points of a line, and about the largest
+ * number of pixels. */
 enum { RUN_PREVIEW_SITES = 20000, RUN_PREVIEW_PIXELS = 400000 };
 /* --effort preview: sets the effort and limits sites and time. */
 void run_preview_apply(cvtm_run_options *options);
