@@ -150,18 +150,18 @@ static cvtm_status search(budget *b, int flattens, tones *best, cvtm_error *erro
   /* Tones of a larger gamma show hardly anything but black. */
   const double most_gamma = 5;
   /* With little ink only local contrasts show a form, so it takes the most that it can from large
-   * areas, and dots are compared with the flattened picture. A line shows a form only where it has
-   * many points. */
+   * areas, and the drawing is compared with the flattened picture. A line shows a form only where
+   * it has many points. */
   const int is_line = b->piece.kind == CVTM_INK_LINE;
   const int is_thin = flattens && b->ink < (is_line ? 0.5 : 0.2) * ink_of(b, &own_tones);
+  /* A low white would leave bright inks, and faces drawn by a line, without points. */
+  const int usable = b->pens > 0 ? 1 : is_line ? 2 : WHITES;
   if (is_thin) flatten_cells(b, shares[SHARES - 1]);
-  cvtm_status status =
-      run_sights_make(is_line ? b->level : b->flat, b->width, b->height, &b->sights, error);
+  cvtm_status status = run_sights_make(b->flat, b->width, b->height, &b->sights, error);
   for (int i = is_thin ? SHARES - 1 : 0; i < (flattens ? SHARES : 1); ++i) {
     flatten_cells(b, shares[i]);
-    const int step = b->pens > 0 ? WHITES : 1; /* a white below 1 would omit bright inks */
-    for (int j = 0; status == CVTM_OK && j < BLACKS * WHITES; j += step) {
-      tones t = {.flatten = shares[i], .black = blacks[j / WHITES], .white = whites[j % WHITES]};
+    for (int j = 0; status == CVTM_OK && j < BLACKS * usable; ++j) {
+      tones t = {.flatten = shares[i], .black = blacks[j / usable], .white = whites[j % usable]};
       if (!find_gamma(b, b->ink, &t)) continue;
       status = score(b, &t, error);
       t.score -= 0.1 * fmax(t.gamma - most_gamma, 0);
