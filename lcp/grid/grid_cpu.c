@@ -27,7 +27,9 @@ static int threads_of(const cvtm_grid_top *top) {
     const int threads_ = (threads);                                                            \
     _Pragma("omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)") for ( \
         int64_t j = 0; j < height_; ++j) {                                                     \
-      for (int64_t i = 0; i < width_; ++i) statement;                                          \
+      for (int64_t i = 0; i < width_; ++i) {                                                   \
+        statement;                                                                             \
+      }                                                                                        \
     }                                                                                          \
   } while (0)
 
