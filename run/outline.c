@@ -360,6 +360,8 @@ cvtm_status run_outline_mesh(cvtm_outline *o, cvtm_error *error) {
     status = run_outline_group(o, &o->mesh, o->snapped, &o->regions, &o->group_marker, error);
   if (status == CVTM_OK) status = pair_sides(o, error);
   if (status == CVTM_OK) place_exactly(o);
+  if (status == CVTM_OK && o->origin != NULL)
+    status = run_outline_straighten(&o->regions, o->origin, &o->mesh, error);
   if (status == CVTM_OK) status = run_outline_label(o, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
   return run_name_file(options->input.name, status, error);

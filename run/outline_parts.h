@@ -76,6 +76,12 @@ cvtm_status run_outline_align(cvtm_boundary *boundary, cvtm_error *error);
 cvtm_status run_outline_twins(const cvtm_boundary *boundary, const double sides[4], int32_t **twin,
                               cvtm_error *error);
 
+/* Puts vertices that a refinement added exactly on horizontal and vertical edges of the outline.
+ * origin: per
+ * vertex its corner of the outline, whose place is exact; < 0: an added one. */
+cvtm_status run_outline_straighten(const cvtm_regions *regions, const int32_t *origin,
+                                   cvtm_mesh *mesh, cvtm_error *error);
+
 /* ---- Sizes ---- */
 
 /* The size of one --size. */

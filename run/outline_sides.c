@@ -90,3 +90,44 @@ cvtm_status run_outline_twins(const cvtm_boundary *b, const double sides[4], int
   *twin = made;
   return CVTM_OK;
 }
+
+/* Gives a vertex the coordinate that two corners have in common, unless it is farther away. */
+static void align_between(const double *p, const double *q, double step, double *place) {
+  for (int axis = 0; axis < 2; ++axis)
+    if (p[axis] == q[axis] && fabs(place[axis] - p[axis]) <= step) place[axis] = p[axis];
+}
+
+cvtm_status run_outline_straighten(const cvtm_regions *r, const int32_t *origin, cvtm_mesh *mesh,
+                                   cvtm_error *error) {
+  double *points = mesh->points, sides[4];
+  int32_t *link = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *link);
+  if (link == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sides");
+  run_outline_box(points, mesh->vertex_count, sides);
+  const double step = ldexp(fmax(sides[2] - sides[0], sides[3] - sides[1]), -29);
+  for (int64_t k = 0; k < 2 * mesh->vertex_count; ++k) link[k] = -1;
+  for (int64_t k = 0; k < 2 * r->edge_count; ++k) {
+    int32_t *of = link + 2 * (int64_t)r->edges[k];
+    of[of[0] >= 0] = r->edges[k ^ 1];
+  }
+  for (int64_t k = 0; k < 2 * r->edge_count; ++k) {
+    const int32_t corner = r->edges[k];
+    int32_t last = corner, end = r->edges[k ^ 1];
+    if (origin[corner] < 0) continue;
+    while (end >= 0 && origin[end] < 0) { /* to the other end of the edge of the outline */
+      const int32_t *of = link + 2 * (int64_t)end, next = of[of[0] == last];
+      last = end;
+      end = next;
+    }
+    if (corner > end) continue; /* each edge once */
+    last = corner;
+    for (int32_t v = r->edges[k ^ 1]; v != end;) {
+      const int32_t *of = link + 2 * (int64_t)v, next = of[of[0] == last];
+      align_between(points + 2 * (int64_t)corner, points + 2 * (int64_t)end, step,
+                    points + 2 * (int64_t)v);
+      last = v;
+      v = next;
+    }
+  }
+  free(link);
+  return CVTM_OK;
+}

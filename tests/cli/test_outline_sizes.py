@@ -141,6 +141,17 @@ def test_max_is_the_mesh_of_fewest_triangles(cvtmesh):
     assert cvtmesh.read("a.obj") == cvtmesh.read("b.obj")
 
 
+@pytest.mark.parametrize("x, y", [(0.1, 0.1), (17.3, -4.1)])
+def test_refined_sides_are_straight_to_the_last_bits(cvtmesh, x, y):
+    ring = [(x, y), (x + .6, y), (x + .7, y + .3), (x + .1, y + .2), (x, y + .2)]
+    cvtmesh.file("o.csv", "".join(f"{a!r},{b!r}\n" for a, b in ring))
+    cvtmesh.call("mesh", "o.csv", "--min-angle", 30, "--size", 0.04, "-o", "m.vtu")
+    points, _ = read(cvtmesh)
+    for axis, side in ((0, x), (1, y), (1, y + .2)):
+        near = abs(points[:, axis] - side) < 1e-6
+        assert near.sum() >= 3 and (points[near, axis] == side).all()
+
+
 @pytest.mark.parametrize("x, y, width", [(500000.1, 5000000.7, 300), (5e9 + 0.25, 6e9, 1000), (-7, -9, 3),
                                          (1e-6, 2e-6, 1e-6), (1e7, 1e7, 3e7), (13.7, 52.1, 0.0123)])
 def test_any_place(cvtmesh, x, y, width):
