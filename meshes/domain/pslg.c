@@ -375,6 +375,18 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
   return good ? CVTM_OK : cvtm_no_memory(error, "the regions");
 }
 
+/* Turns each segment so that its left region has the larger number, as chains of chords need. */
+static void turn_segments(cvtm_boundary *b) {
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    const int32_t left = b->left[e], from = b->edges[2 * e];
+    if (left >= b->right[e]) continue;
+    b->left[e] = b->right[e];
+    b->right[e] = left;
+    b->edges[2 * e] = b->edges[2 * e + 1];
+    b->edges[2 * e + 1] = from;
+  }
+}
+
 static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_list *l,
                                     cvtm_pslg *made, cvtm_error *error) {
   cvtm_plane_parts parts = {0};
@@ -391,6 +403,7 @@ static cvtm_status divide_by_shapes(const cvtm_ring_collector *c, const edge_lis
   if (status == CVTM_OK)
     status = cvtm_plane_parts_boundary(l->points, &parts, c->line_count > 0 ? is_of_line : NULL, l,
                                        &made->boundary, error);
+  if (status == CVTM_OK && c->curve_count > 0) turn_segments(&made->boundary);
   cvtm_plane_parts_free(&parts);
   free(region);
   return status;

@@ -264,7 +264,8 @@ def test_lines_of_svg_stay(cvtmesh):
     cvtmesh.call("mesh", "o.svg", "--size", 6, "--size", "weld=1", "-o", "m.msh", "-o", "m.vtu")
     found, places = group_lengths(cvtmesh, "m.msh")
     assert found["weld"] == [pytest.approx(math.hypot(60, 50)), 78] and found["seam"][0] == pytest.approx(20)
-    assert area(*read(cvtmesh)) == pytest.approx(6400 - 81 * math.pi, rel=2e-3)
+    # edges of 6 replace the circle
+    assert area(*read(cvtmesh)) == pytest.approx(6400 - 81 * math.pi, rel=5e-3)
     assert len({(50, -75), (60, -75), (60, -85), (20, -20), (80, -70)} & places) in (0, 5)
 
 
@@ -350,9 +351,10 @@ def test_a_size_of_an_svg_may_have_a_unit(cvtmesh):
     cvtmesh.refused("mesh", "u.svg", "--size", "10mm", "-o", "m.vtu", code=3, names=["u.svg", "--pixel-size"])
 
 
-def test_curves_are_divided_by_the_size(cvtmesh):
+@pytest.mark.parametrize("name", ["", 'id="pin" '])  # the circle is a hole, or a region
+def test_curves_are_divided_by_the_size(cvtmesh, name):
     """A circle of an SVG has vertices at distances of the size; nodes of paths and corners stay."""
-    cvtmesh.file("o.svg", '<svg><path d="M0 0H100V80H0Z"/><path d="M70 40A20 20 0 1 0 30 40A20 20 0 1 0 70 40Z"/>'
+    cvtmesh.file("o.svg", f'<svg><path d="M0 0H100V80H0Z"/><path {name}d="M70 40A20 20 0 1 0 30 40A20 20 0 1 0 70 40Z"/>'
                           '<path d="M80 10L90 10L89.5 12L90 14L80 14Z"/></svg>')
     for size in (2, 5, 9):
         cvtmesh.call("mesh", "o.svg", "--size", size, "-o", "m.vtu")
