@@ -219,8 +219,7 @@ static double multiple_of_ink(const need_table *t, const float *mean, size_t pix
 }
 
 /* Multiplies the density by the square of cvtm_ink_needed(m mean) / (m mean). mean: the mean ink
- * over a cell; m: the result of multiple_of_ink, or 1 if ink->area is
- * 0. */
+ * over a cell; m: the result of multiple_of_ink, or 1 if ink->area is 0. */
 static void add_overlaps(cvtm_domain domain, const float *mean, double count, const cvtm_ink *ink,
                          float *rho) {
   const size_t pixels = (size_t)domain.width * (size_t)domain.height;
@@ -303,11 +302,38 @@ static void take_box_means(const summed *s, double side, const float *value, flo
   for (int64_t p = 0; p < pixels; ++p) mean[p] = (float)mean_around(s, p % width, p / width, side);
 }
 
+/* Dither by diffusion of errors repeats within half of this side, in pixels. */
+enum { DITHER_SIDE = 12 };
+static const double least_noise = 0.6; /* share of the variance that noise explains */
+
+/* True if a square has noise with more than a tenth of its mean as the standard deviation. */
+static int has_dither(cvtm_domain domain, const float *value) {
+  int found = 0;
+#pragma omp parallel for schedule(static) reduction(| : found)
+  for (int32_t top = 0; top < domain.height; top += DITHER_SIDE) {
+    for (int32_t left = 0; left < domain.width; left += DITHER_SIDE) {
+      double sum = 0, squares_sum = 0, noise = 0, count = 0;
+      for (int32_t j = top; j < top + DITHER_SIDE && j < domain.height; ++j) {
+        for (int32_t i = left; i < left + DITHER_SIDE && i < domain.width; ++i, ++count) {
+          const double v = (double)value[(int64_t)j * domain.width + i];
+          const double d = difference_at(domain, value, i, j);
+          sum += v;
+          squares_sum += v * v;
+          noise += d * d;
+        }
+      }
+      const double mean = sum / count, variance = squares_sum / count - mean * mean;
+      found |= variance > 0.01 * mean * mean && noise > least_noise * count * variance;
+    }
+  }
+  return found;
+}
+
 cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *error) {
-  /* Sides in pixels. Dither by diffusion of errors repeats within 6 pixels. */
-  const double fine = 6, wide = 12;
+  const double fine = DITHER_SIDE / 2, wide = DITHER_SIDE;
   const int64_t pixels = (int64_t)domain.width * domain.height;
   means m;
+  if (!has_dither(domain, value)) return CVTM_OK;
   CVTM_TRY(allocate_means(domain, &m, error));
   float *mean = m.root, *noise = m.once, *variance = m.twice;
   take_box_means(&m.sums, fine, value, mean);
@@ -324,7 +350,7 @@ cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *err
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) {
     const double share = variance[p] > 0 ? (double)noise[p] / (double)variance[p] : 0;
-    value[p] += (float)fmin(fmax((share - 0.6) / 0.3, 0), 1) * (mean[p] - value[p]);
+    value[p] += (float)fmin(fmax((share - least_noise) / 0.3, 0), 1) * (mean[p] - value[p]);
   }
   cvtm_scratch_free(&m.memory);
   return CVTM_OK;
