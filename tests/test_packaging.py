@@ -16,7 +16,7 @@ PACKAGING = ROOT / "packaging"
 # What CMake finds, as Debian names the packages with headers.
 LIBRARIES = {
     "libpng-dev", "libjpeg-dev", "libcjson-dev", "libexpat1-dev", "zlib1g-dev", "liblz4-dev",
-    "libhdf5-dev", "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
+    "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
     "libcairo2-dev", "libisal-dev", "libnetcdf-dev"
 }
 
