@@ -1,17 +1,10 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/cuda_libraries.h"
+#include "base/shared_library.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ISO C cannot convert an object pointer to a function pointer, so the bytes are copied. */
-static int find_symbol(void *library, const char *name, void *function) {
-  void *const symbol = dlsym(library, name);
-  memcpy(function, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
 
 /* --- cuBLAS ----------------------------------------------------------------------------------- */
 
@@ -21,7 +14,7 @@ enum { UPPER = 1, PLAIN = 0, TRANSPOSED = 1 };
 /* Functions of cuBLAS, declared as in cublas_api.h. */
 struct cvtm_cublas {
   cvtm_device *device;
-  void *library, *handle;
+  void *handle, *library;
   int (*create)(void **handle);
   int (*destroy)(void *handle);
   int (*set_stream)(void *handle, void *stream);
@@ -35,16 +28,12 @@ struct cvtm_cublas {
 };
 
 static int load_cublas(cvtm_cublas *c) {
-  const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so",
-                               "/usr/local/cuda/lib64/libcublas.so"};
-  for (size_t k = 0; k < sizeof names / sizeof names[0] && c->library == NULL; ++k)
-    c->library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
-  return c->library != NULL && find_symbol(c->library, "cublasCreate_v2", &c->create) &&
-         find_symbol(c->library, "cublasDestroy_v2", &c->destroy) &&
-         find_symbol(c->library, "cublasSetStream_v2", &c->set_stream) &&
-         find_symbol(c->library, "cublasDgemm_v2", &c->dgemm) &&
-         find_symbol(c->library, "cublasDsyrk_v2", &c->dsyrk) &&
-         find_symbol(c->library, "cublasDgemv_v2", &c->dgemv);
+  return cvtm_library_load(
+             "libcublas.so.13\0libcublas.so.12\0libcublas.so\0"
+             "/usr/local/cuda/lib64/libcublas.so\0",
+             "cublasCreate_v2\0cublasDestroy_v2\0cublasSetStream_v2\0"
+             "cublasDgemm_v2\0cublasDsyrk_v2\0cublasDgemv_v2\0",
+             &c->library) == NULL;
 }
 
 static cvtm_status check_cublas(const cvtm_cublas *c, int code, const char *call) {
@@ -119,8 +108,9 @@ typedef struct unique_id {
 /* Functions of NCCL, declared as in nccl.h. */
 struct cvtm_nccl {
   cvtm_device *device;
-  void *library, *communicator;
+  void *communicator;
   int size;
+  void *library;
   int (*get_unique_id)(unique_id *id);
   int (*init_rank)(void **communicator, int size, unique_id id, int rank);
   int (*destroy)(void *communicator);
@@ -134,22 +124,15 @@ struct cvtm_nccl {
 };
 
 static int load_nccl(cvtm_nccl *n) {
-  const char *const names[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
   (void)setenv("NCCL_NVLS_ENABLE", "0", 0);
   /* A channel takes time and memory to open; the arrays are too small to gain from more than 4. */
   (void)setenv("NCCL_MAX_NCHANNELS", "4", 0);
   (void)setenv("NCCL_MAX_P2P_NCHANNELS", "4", 0);
-  for (size_t k = 0; k < sizeof names / sizeof names[0] && n->library == NULL; ++k)
-    n->library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
-  return n->library != NULL && find_symbol(n->library, "ncclGetUniqueId", &n->get_unique_id) &&
-         find_symbol(n->library, "ncclCommInitRank", &n->init_rank) &&
-         find_symbol(n->library, "ncclCommDestroy", &n->destroy) &&
-         find_symbol(n->library, "ncclBroadcast", &n->broadcast) &&
-         find_symbol(n->library, "ncclSend", &n->send) &&
-         find_symbol(n->library, "ncclRecv", &n->receive) &&
-         find_symbol(n->library, "ncclGroupStart", &n->group_start) &&
-         find_symbol(n->library, "ncclGroupEnd", &n->group_end) &&
-         find_symbol(n->library, "ncclGetErrorString", &n->error_text);
+  return cvtm_library_load("libnccl.so.2\0/usr/local/cuda/lib64/libnccl.so.2\0",
+                           "ncclGetUniqueId\0ncclCommInitRank\0ncclCommDestroy\0ncclBroadcast\0"
+                           "ncclSend\0ncclRecv\0ncclGroupStart\0ncclGroupEnd\0"
+                           "ncclGetErrorString\0",
+                           &n->library) == NULL;
 }
 
 static cvtm_status check_nccl(const cvtm_nccl *n, int code, const char *call) {

@@ -19,6 +19,7 @@ LIBRARIES = {
     "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
     "libcairo2-dev", "libisal-dev", "libnetcdf-dev"
 }
+LOADED = {"libheif-dev", "libnetcdf-dev"}  # when a file needs them: programs do not link them
 
 
 def recipes():
@@ -42,7 +43,7 @@ def test_debian_knows_the_libraries():
     build, packages = text.split("\nPackage:", 1)
     development = packages[packages.index("libcvtmesh-dev"):].split("\nPackage:")[0]
     for name in LIBRARIES:
-        assert name in build and name in development, name
+        assert name in build and (name in development) == (name not in LOADED), name
     assert set(re.findall(r"^Package: (.*)$", text, re.M)) == {
         "cvtmesh", "libcvtmesh1", "libcvtmesh-dev", "cvtmesh-doc"
     }

@@ -1,5 +1,6 @@
 /* Formats that a build reads if it has their library: GIF, WebP, HEIC and AVIF. */
 #include "base/file.h"
+#include "base/shared_library.h"
 #include "density/pictures/image_formats.h"
 
 #include <stdlib.h>
@@ -274,6 +275,25 @@ cvtm_status cvtm_image_decode_webp(const cvtm_image_source *source, cvtm_image *
 #if CVTMESH_HAVE_HEIF
 #include <libheif/heif.h>
 
+/* clang-format off */
+#define FUNCTIONS(X) \
+  X(context_alloc) X(context_read_from_memory_without_copy) X(context_get_primary_image_handle) \
+  X(context_free) X(image_handle_get_width) X(image_handle_get_height) \
+  X(image_handle_get_color_profile_type) X(image_handle_get_raw_color_profile_size) \
+  X(image_handle_get_raw_color_profile) X(image_handle_get_nclx_color_profile) \
+  X(image_handle_has_alpha_channel) X(image_handle_is_premultiplied_alpha) \
+  X(image_handle_get_luma_bits_per_pixel) X(image_handle_release) X(nclx_color_profile_free) \
+  X(decode_image) X(image_get_plane_readonly) X(image_get_bits_per_pixel_range) \
+  X(image_get_width) X(image_get_height) X(image_release)
+/* clang-format on */
+#define POINTER(name) __typeof__(heif_##name) *(name);
+#define NAME(name) "heif_" #name "\0"
+/* libheif, which takes as long to load as short commands run. */
+static struct {
+  void *library;
+  FUNCTIONS(POINTER)
+} heif;
+
 typedef struct heif_picture {
   const cvtm_image_source *source;
   struct heif_context *context;
@@ -294,15 +314,15 @@ static cvtm_status check_heif(const heif_picture *r, struct heif_error result, c
 }
 
 static cvtm_status open_heif(heif_picture *r, cvtm_error *error) {
-  r->context = heif_context_alloc();
+  r->context = heif.context_alloc();
   if (r->context == NULL) return cvtm_image_no_memory(r->source, error);
   CVTM_TRY(check_heif(r,
-                      heif_context_read_from_memory_without_copy(r->context, r->source->bytes,
+                      heif.context_read_from_memory_without_copy(r->context, r->source->bytes,
                                                                  r->source->size, NULL),
                       error));
-  CVTM_TRY(check_heif(r, heif_context_get_primary_image_handle(r->context, &r->handle), error));
-  const int width = heif_image_handle_get_width(r->handle);
-  const int height = heif_image_handle_get_height(r->handle);
+  CVTM_TRY(check_heif(r, heif.context_get_primary_image_handle(r->context, &r->handle), error));
+  const int width = heif.image_handle_get_width(r->handle);
+  const int height = heif.image_handle_get_height(r->handle);
   CVTM_TRY(cvtm_image_check_size(r->source, width > 0 ? (uint64_t)width : 0,
                                  height > 0 ? (uint64_t)height : 0, error));
   /* the library decodes the picture at once, into its own planes and then into RGBA */
@@ -315,29 +335,29 @@ static cvtm_status decode_pixels(heif_picture *r, int with_alpha, int is_wide, c
       is_wide
           ? (with_alpha ? heif_chroma_interleaved_RRGGBBAA_BE : heif_chroma_interleaved_RRGGBB_BE)
           : (with_alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB);
-  return check_heif(r, heif_decode_image(r->handle, &r->decoded, heif_colorspace_RGB, chroma, NULL),
+  return check_heif(r, heif.decode_image(r->handle, &r->decoded, heif_colorspace_RGB, chroma, NULL),
                     error);
 }
 
 /* Uses a profile if there is one, else code points. */
 static cvtm_status find_colour(heif_picture *r, cvtm_colour_source *colour, cvtm_error *error) {
-  const enum heif_color_profile_type kind = heif_image_handle_get_color_profile_type(r->handle);
+  const enum heif_color_profile_type kind = heif.image_handle_get_color_profile_type(r->handle);
   struct heif_color_profile_nclx *codes = NULL;
   if (kind == heif_color_profile_type_prof || kind == heif_color_profile_type_rICC) {
-    colour->profile_size = heif_image_handle_get_raw_color_profile_size(r->handle);
+    colour->profile_size = heif.image_handle_get_raw_color_profile_size(r->handle);
     r->profile = malloc(colour->profile_size + 1);
     if (r->profile == NULL) return cvtm_image_no_memory(r->source, error);
-    if (heif_image_handle_get_raw_color_profile(r->handle, r->profile).code == heif_error_Ok)
+    if (heif.image_handle_get_raw_color_profile(r->handle, r->profile).code == heif_error_Ok)
       colour->profile = r->profile;
   } else {
     colour->has_codes =
-        heif_image_handle_get_nclx_color_profile(r->handle, &codes).code == heif_error_Ok &&
+        heif.image_handle_get_nclx_color_profile(r->handle, &codes).code == heif_error_Ok &&
         codes != NULL;
     if (colour->has_codes) {
       colour->primaries = (int)codes->color_primaries;
       colour->transfer = (int)codes->transfer_characteristics;
     }
-    heif_nclx_color_profile_free(codes);
+    heif.nclx_color_profile_free(codes);
   }
   return CVTM_OK;
 }
@@ -345,7 +365,7 @@ static cvtm_status find_colour(heif_picture *r, cvtm_colour_source *colour, cvtm
 static cvtm_status store_rows(heif_picture *r, size_t samples, int is_wide, cvtm_error *error) {
   int stride = 0;
   const uint8_t *plane =
-      heif_image_get_plane_readonly(r->decoded, heif_channel_interleaved, &stride);
+      heif.image_get_plane_readonly(r->decoded, heif_channel_interleaved, &stride);
   const size_t width = (size_t)r->pixels.image->width;
   if (plane == NULL || stride < 0 || (size_t)stride < width * samples * (is_wide ? 2 : 1))
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad HEIF: no pixels", r->source->name);
@@ -365,20 +385,20 @@ static cvtm_status store_rows(heif_picture *r, size_t samples, int is_wide, cvtm
 static cvtm_status read_heif(heif_picture *r, cvtm_image *image, cvtm_error *error) {
   cvtm_colour_source colour = {0};
   CVTM_TRY(open_heif(r, error));
-  const int with_alpha = heif_image_handle_has_alpha_channel(r->handle);
-  const int is_wide = heif_image_handle_get_luma_bits_per_pixel(r->handle) > 8;
+  const int with_alpha = heif.image_handle_has_alpha_channel(r->handle);
+  const int is_wide = heif.image_handle_get_luma_bits_per_pixel(r->handle) > 8;
   CVTM_TRY(decode_pixels(r, with_alpha, is_wide, error));
   CVTM_TRY(find_colour(r, &colour, error));
-  const int bits = heif_image_get_bits_per_pixel_range(r->decoded, heif_channel_interleaved);
-  const int width = heif_image_get_width(r->decoded, heif_channel_interleaved);
-  const int height = heif_image_get_height(r->decoded, heif_channel_interleaved);
+  const int bits = heif.image_get_bits_per_pixel_range(r->decoded, heif_channel_interleaved);
+  const int width = heif.image_get_width(r->decoded, heif_channel_interleaved);
+  const int height = heif.image_get_height(r->decoded, heif_channel_interleaved);
   if (width < 1 || height < 1 || bits < 8 || bits > 16 || (bits > 8) != is_wide)
     return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: HEIF with %d bits is not supported",
                      r->source->name, bits);
   CVTM_TRY(cvtm_image_check_size(r->source, (uint64_t)width, (uint64_t)height, error));
   const cvtm_pixel_layout layout = {.colours = 3,
                                     .alpha = !with_alpha ? CVTM_ALPHA_NONE
-                                             : heif_image_handle_is_premultiplied_alpha(r->handle)
+                                             : heif.image_handle_is_premultiplied_alpha(r->handle)
                                                  ? CVTM_ALPHA_MULTIPLIED
                                                  : CVTM_ALPHA_STRAIGHT,
                                     .kind = is_wide ? CVTM_SAMPLES_16 : CVTM_SAMPLES_8,
@@ -390,10 +410,13 @@ static cvtm_status read_heif(heif_picture *r, cvtm_image *image, cvtm_error *err
 cvtm_status cvtm_image_decode_heif(const cvtm_image_source *source, cvtm_image *image,
                                    cvtm_error *error) {
   heif_picture r = {.source = source};
+  const char *missing = cvtm_library_load(CVTMESH_HEIF_FILE "\0", FUNCTIONS(NAME), &heif);
+  if (missing != NULL)
+    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: %s", source->name, missing);
   cvtm_status status = read_heif(&r, image, error);
-  if (r.decoded != NULL) heif_image_release(r.decoded);
-  if (r.handle != NULL) heif_image_handle_release(r.handle);
-  if (r.context != NULL) heif_context_free(r.context);
+  if (r.decoded != NULL) heif.image_release(r.decoded);
+  if (r.handle != NULL) heif.image_handle_release(r.handle);
+  if (r.context != NULL) heif.context_free(r.context);
   free(r.profile);
   cvtm_pixels_end(&r.pixels);
   return status;

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/host.h"
+#include "base/shared_library.h"
 #include "meshes/sphere.h"
 
 #include <math.h>
@@ -14,6 +15,19 @@
 int cvtm_netcdf_known(void) { return CVTMESH_HAVE_NETCDF; }
 
 #if CVTMESH_HAVE_NETCDF
+
+/* clang-format off */
+#define FUNCTIONS(X) \
+  X(open_mem) X(close) X(strerror) X(inq_nvars) X(inq_dim) X(inq_varid) X(inq_varndims) \
+  X(inq_vardimid) X(get_var_double) X(get_var_float)
+/* clang-format on */
+#define POINTER(name) __typeof__(nc_##name) *(name);
+#define NAME(name) "nc_" #name "\0"
+/* libnetcdf, which takes longer to load than most commands run. */
+static struct {
+  void *library;
+  FUNCTIONS(POINTER)
+} nc;
 
 /* libnetcdf is not thread-safe. */
 static pthread_mutex_t netcdf_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -122,11 +136,11 @@ static int read_axis(int file_id, int id, int64_t *count, double *first, double 
   char name[NC_MAX_NAME + 1];
   size_t length = 0;
   int coordinate = -1;
-  if (nc_inq_dim(file_id, id, name, &length) != NC_NOERR || length < 2 || length > MOST_STEPS ||
-      nc_inq_varid(file_id, name, &coordinate) != NC_NOERR)
+  if (nc.inq_dim(file_id, id, name, &length) != NC_NOERR || length < 2 || length > MOST_STEPS ||
+      nc.inq_varid(file_id, name, &coordinate) != NC_NOERR)
     return 0;
   double *at = malloc(length * sizeof *at);
-  int good = at != NULL && nc_get_var_double(file_id, coordinate, at) == NC_NOERR;
+  int good = at != NULL && nc.get_var_double(file_id, coordinate, at) == NC_NOERR;
   if (good) {
     *count = (int64_t)length;
     *step = (at[length - 1] - at[0]) / (double)(length - 1);
@@ -143,8 +157,8 @@ static int read_axis(int file_id, int id, int64_t *count, double *first, double 
 static cvtm_status read_variable(int file_id, int id, const char *path, size_t size,
                                  cvtm_geographic_grid *grid, int *found, cvtm_error *error) {
   int count = 0, shape[NC_MAX_VAR_DIMS], south_last = 0, east_first = 0;
-  if (nc_inq_varndims(file_id, id, &count) != NC_NOERR || count != 2 ||
-      nc_inq_vardimid(file_id, id, shape) != NC_NOERR ||
+  if (nc.inq_varndims(file_id, id, &count) != NC_NOERR || count != 2 ||
+      nc.inq_vardimid(file_id, id, shape) != NC_NOERR ||
       !read_axis(file_id, shape[0], &grid->rows, &grid->south, &grid->row_step, &south_last) ||
       !read_axis(file_id, shape[1], &grid->columns, &grid->west, &grid->column_step, &east_first))
     return CVTM_OK;
@@ -152,7 +166,7 @@ static cvtm_status read_variable(int file_id, int id, const char *path, size_t s
   const uint64_t bytes = 2 * sizeof(float) * (uint64_t)rows * (uint64_t)columns;
   CVTM_TRY(cvtm_check_expansion(path, size, bytes, error));
   float *raw = malloc(bytes / 2), *value = malloc(bytes / 2);
-  *found = raw != NULL && value != NULL && nc_get_var_float(file_id, id, raw) == NC_NOERR;
+  *found = raw != NULL && value != NULL && nc.get_var_float(file_id, id, raw) == NC_NOERR;
   for (int64_t j = 0; *found && j < rows; ++j)
     for (int64_t i = 0; i < columns; ++i)
       value[j * columns + i] =
@@ -172,21 +186,23 @@ cvtm_status cvtm_geographic_grid_read(const char *path, cvtm_geographic_grid *gr
   unsigned char *bytes;
   size_t size;
   memset(grid, 0, sizeof *grid);
+  const char *missing = cvtm_library_load(CVTMESH_NETCDF_FILE "\0", FUNCTIONS(NAME), &nc);
+  if (missing != NULL) return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: %s", path, missing);
   cvtm_status status = cvtm_file_read(path, SIZE_MAX / 2, &bytes, &size, error);
   if (status != CVTM_OK) return status;
   pthread_mutex_lock(&netcdf_lock);
   const int code =
-      header_is_sound(bytes, size) ? nc_open_mem(path, NC_NOWRITE, size, bytes, &id) : NC_ENOTNC;
+      header_is_sound(bytes, size) ? nc.open_mem(path, NC_NOWRITE, size, bytes, &id) : NC_ENOTNC;
   if (code == NC_NOERR) {
-    nc_inq_nvars(id, &count);
+    nc.inq_nvars(id, &count);
     for (int k = 0; status == CVTM_OK && !found && k < count; ++k)
       status = read_variable(id, k, path, size, grid, &found, error);
-    nc_close(id);
+    nc.close(id);
   }
   pthread_mutex_unlock(&netcdf_lock);
   free(bytes);
   if (code != NC_NOERR)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, nc_strerror(code));
+    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, nc.strerror(code));
   if (status == CVTM_OK && !found)
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: no variable has latitudes and longitudes in even steps", path);

@@ -2,6 +2,8 @@
 the formats; formats that no build or not this build reads."""
 
 import io
+import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -9,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from conftest import from_srgb, luminance, strict_json
+from conftest import PROGRAM, from_srgb, luminance, strict_json
 
 Image = pytest.importorskip("PIL.Image")
 from PIL import ImageCms, ImageOps  # noqa: E402
@@ -513,6 +515,22 @@ def test_formats_without_their_library(cvtmesh, colours):
             cvtmesh.call("density", "my.image", "-o", "x.npy")
         else:
             cvtmesh.refused("density", "my.image", "-o", "y.npy", code=3, names=["my.image", command])
+
+
+@pytest.mark.parametrize("library, arguments, content", [
+    ("libheif", ["density", "a.x", "-o", "y.npy"], b"\0\0\0\x18ftypheic" + bytes(12)),
+    ("libnetcdf", ["sphere", "a.nc", "-o", "y.nc"], b"CDF\1"),
+])
+def test_libraries_are_loaded_when_a_file_needs_them(cvtmesh, library, arguments, content):
+    """A library that cannot be loaded stops no other file, and the message has its name."""
+    loaded = re.search(library.encode() + rb"\.so\.\d+", pathlib.Path(PROGRAM).read_bytes())
+    if loaded is None:
+        pytest.skip("a build without " + library)
+    cvtmesh.file(loaded[0].decode(), "no library")
+    cvtmesh.environment["LD_LIBRARY_PATH"] = str(cvtmesh.folder)
+    cvtmesh.call("info")
+    cvtmesh.file(arguments[1], content)
+    cvtmesh.refused(*arguments, code=3, names=[arguments[1], loaded[0].decode()])
 
 
 # --- Blocks of rows ---
