@@ -582,44 +582,42 @@ static void free_graph(graph *g) {
 }
 
 /* Reads the values after the coordinates on the same line. */
-static cvtm_status read_attributes(cvtm_source *s, marker *p) {
+static void read_attributes(cvtm_source *s, marker *p) {
   double *const values[2] = {&p->attribute, &p->area};
   cvtm_token token;
   for (int k = 0; k < 2 && cvtm_source_line_token(s, &token); ++k)
     if (!cvtm_token_number(token, values[k]))
-      return cvtm_source_fail(s, "the attribute or area of a region is not a number");
-  return CVTM_OK;
+      cvtm_source_fail(s, "the attribute or area of a region is not a number");
 }
 
 /* Reads a list of points, which is empty if the file ends before it. */
-static cvtm_status read_markers(cvtm_source *s, const char *what, int have_attributes,
-                                marker **list, int64_t *count) {
+static void read_markers(cvtm_source *s, const char *what, int have_attributes, marker **list,
+                         int64_t *count) {
   cvtm_source ahead = *s;
   cvtm_token token;
   *count = 0;
-  if (!cvtm_source_token(&ahead, &token)) return CVTM_OK;
-  CVTM_TRY(cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, what, count));
+  if (!cvtm_source_token(&ahead, &token)) return;
+  *count = cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, what);
   if ((uint64_t)*count > s->size)
-    return cvtm_source_fail(s, "the header claims more points than the file can hold");
+    cvtm_source_fail(s, "the header claims more points than the file can hold");
+  if (!cvtm_source_is_good(s)) return;
   *list = malloc(((size_t)*count + 1) * sizeof **list);
-  if (*list == NULL) return cvtm_source_no_memory(s);
-  for (int64_t k = 0; k < *count; ++k) {
+  if (*list == NULL) cvtm_source_no_memory(s);
+  for (int64_t k = 0; k < *count && cvtm_source_is_good(s); ++k) {
     marker *p = &(*list)[k];
-    double number;
     *p = (marker){0, 0, NAN, NAN};
-    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &number));
-    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &p->x));
-    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &p->y));
-    if (have_attributes) CVTM_TRY(read_attributes(s, p));
+    (void)cvtm_source_value(s, CVTM_F64); /* the number */
+    p->x = cvtm_source_value(s, CVTM_F64);
+    p->y = cvtm_source_value(s, CVTM_F64);
+    if (have_attributes) read_attributes(s, p);
   }
-  return CVTM_OK;
 }
 
 static cvtm_status read_graph(graph *g) {
-  CVTM_TRY(
-      cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->marker, &g->segment_count));
-  CVTM_TRY(read_markers(g->source, "number of holes", 0, &g->holes, &g->hole_count));
-  return read_markers(g->source, "number of regions", 1, &g->regions, &g->region_count);
+  cvtm_triangle_read_graph(g->source, &g->vertices, &g->ends, &g->marker, &g->segment_count);
+  read_markers(g->source, "number of holes", 0, &g->holes, &g->hole_count);
+  read_markers(g->source, "number of regions", 1, &g->regions, &g->region_count);
+  return g->source->status;
 }
 
 /* The part of the plane that contains a point; -1: none. */

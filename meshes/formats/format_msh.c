@@ -25,13 +25,15 @@ typedef struct node_tags {
   int consecutive; /* nonzero: the tag of vertex k is that of vertex 0, plus k */
 } node_tags;
 
-static cvtm_status add_tag(node_tags *tags, cvtm_source *source, double tag) {
-  if (!cvtm_grow(&tags->list, sizeof *tags->list, &tags->capacity, tags->count + 1))
-    return cvtm_source_no_memory(source);
-  if (tags->count == INT32_MAX) return cvtm_source_fail(source, "too many nodes");
-  tags->list[tags->count] = (node_tag){tag, (int32_t)tags->count};
-  ++tags->count;
-  return CVTM_OK;
+static void add_tag(node_tags *tags, cvtm_source *source, int64_t tag) {
+  if (tags->count == INT32_MAX) {
+    cvtm_source_fail(source, "too many nodes");
+  } else if (!cvtm_grow(&tags->list, sizeof *tags->list, &tags->capacity, tags->count + 1)) {
+    cvtm_source_no_memory(source);
+  } else {
+    tags->list[tags->count] = (node_tag){(double)tag, (int32_t)tags->count};
+    ++tags->count;
+  }
 }
 
 static int compare_tags(const void *a, const void *b) {
@@ -40,20 +42,18 @@ static int compare_tags(const void *a, const void *b) {
 }
 
 /* Sorts the nodes by tag. Fails if two nodes have the same tag. */
-static cvtm_status sort_tags(node_tags *tags, cvtm_source *source) {
+static void sort_tags(node_tags *tags, cvtm_source *source) {
   int increasing = 1;
   tags->consecutive = 1;
   for (int64_t i = 1; i < tags->count; ++i) {
     increasing &= tags->list[i - 1].tag < tags->list[i].tag;
     tags->consecutive &= tags->list[i].tag - tags->list[0].tag == (double)i;
   }
-  if (increasing) return CVTM_OK;
+  if (increasing) return;
   qsort(tags->list, (size_t)tags->count, sizeof *tags->list, compare_tags);
-  for (int64_t i = 1; i < tags->count; ++i) {
+  for (int64_t i = 1; i < tags->count; ++i)
     if (tags->list[i - 1].tag == tags->list[i].tag)
-      return cvtm_source_fail(source, "two nodes have the same tag");
-  }
-  return CVTM_OK;
+      cvtm_source_fail(source, "two nodes have the same tag");
 }
 
 /* Finds the vertex with a tag among sorted tags; -1: none. */
@@ -79,101 +79,93 @@ typedef struct reader {
   int sorted, elements_seen;
 } reader;
 
-static cvtm_status read_place(reader *r) {
-  double v[3];
-  for (int k = 0; k < 3; ++k) {
-    CVTM_TRY(cvtm_source_value(r->source, CVTM_F64, &v[k]));
+static int is_good(const reader *r) { return cvtm_source_is_good(r->source); }
+
+static void read_place(reader *r) {
+  double place[3];
+  for (int k = 0; k < 3; ++k) place[k] = cvtm_source_value(r->source, CVTM_F64);
+  cvtm_builder_vertices(r->builder, place, 1);
+}
+
+static int64_t read_count(reader *r, const char *what) {
+  return cvtm_source_integer(r->source, CVTM_U64, 0, (int64_t)1 << 53, what);
+}
+
+static int64_t read_int(reader *r, int64_t low, int64_t high, const char *what) {
+  return cvtm_source_integer(r->source, CVTM_I32, low, high, what);
+}
+
+static void skip_numbers(reader *r, int64_t count) {
+  for (int64_t k = 0; k < count && is_good(r); ++k) (void)cvtm_source_value(r->source, CVTM_F64);
+}
+
+/* Reads the dimension of an entity, and skips its tag. */
+static int64_t read_entity(reader *r) {
+  const int64_t dimension = read_int(r, 0, 3, "dimension");
+  (void)read_int(r, INT32_MIN, INT32_MAX, "entity");
+  return dimension;
+}
+
+/* The header of a block: the dimension of the entity, the type of elements or whether nodes have
+ * parameters, and the number of items. */
+typedef struct block_head {
+  int64_t dimension, type, count;
+} block_head;
+
+static block_head read_block(reader *r) {
+  block_head head;
+  head.dimension = read_entity(r);
+  head.type = read_int(r, 0, INT32_MAX, "type");
+  head.count = read_count(r, "count");
+  return head;
+}
+
+static void read_node_block(reader *r) {
+  const block_head head = read_block(r);
+  for (int64_t i = 0; i < head.count && is_good(r); ++i)
+    add_tag(&r->nodes, r->source, read_count(r, "node tag"));
+  for (int64_t i = 0; i < head.count && is_good(r); ++i) {
+    read_place(r);
+    if (head.type != 0) skip_numbers(r, head.dimension);
   }
-  return cvtm_builder_vertex(r->builder, v[0], v[1], v[2]);
-}
-
-static cvtm_status read_count(reader *r, const char *what, int64_t *size) {
-  return cvtm_source_integer(r->source, CVTM_U64, 0, (int64_t)1 << 53, what, size);
-}
-
-static cvtm_status read_int(reader *r, int64_t low, int64_t high, const char *what,
-                            int64_t *value) {
-  return cvtm_source_integer(r->source, CVTM_I32, low, high, what, value);
-}
-
-/* Skips numbers. */
-static cvtm_status skip_numbers(reader *r, int64_t count) {
-  double ignored;
-  for (int64_t k = 0; k < count; ++k) CVTM_TRY(cvtm_source_value(r->source, CVTM_F64, &ignored));
-  return CVTM_OK;
-}
-
-/* Reads the header of a block: dimension and tag of the entity, an integer, number of items. */
-static cvtm_status read_block(reader *r, int64_t *dimension, int64_t *third, int64_t *count) {
-  int64_t tag;
-  CVTM_TRY(read_int(r, 0, 3, "dimension", dimension));
-  CVTM_TRY(read_int(r, INT32_MIN, INT32_MAX, "entity", &tag));
-  CVTM_TRY(read_int(r, 0, INT32_MAX, "type", third));
-  return read_count(r, "count", count);
-}
-
-static cvtm_status read_node_block(reader *r) {
-  int64_t dimension = 0, parametric = 0, count = 0, tag;
-  CVTM_TRY(read_block(r, &dimension, &parametric, &count));
-  for (int64_t i = 0; i < count; ++i) {
-    CVTM_TRY(read_count(r, "node tag", &tag));
-    CVTM_TRY(add_tag(&r->nodes, r->source, (double)tag));
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    CVTM_TRY(read_place(r));
-    if (parametric) CVTM_TRY(skip_numbers(r, dimension));
-  }
-  return CVTM_OK;
 }
 
 /* Reads the header of a section: number of blocks, number of items, smallest and largest tag. */
-static cvtm_status read_summary(reader *r, int64_t *blocks) {
-  int64_t ignored;
-  CVTM_TRY(read_count(r, "number of blocks", blocks));
-  for (int k = 0; k < 3; ++k) CVTM_TRY(read_count(r, "count", &ignored));
-  return CVTM_OK;
+static int64_t read_summary(reader *r) {
+  const int64_t blocks = read_count(r, "number of blocks");
+  for (int k = 0; k < 3; ++k) (void)read_count(r, "count");
+  return blocks;
 }
 
-static cvtm_status read_nodes(reader *r) {
-  int64_t blocks = 0;
-  CVTM_TRY(read_summary(r, &blocks));
-  for (int64_t k = 0; k < blocks; ++k) CVTM_TRY(read_node_block(r));
-  return CVTM_OK;
+static void read_nodes(reader *r) {
+  const int64_t blocks = read_summary(r);
+  for (int64_t k = 0; k < blocks && is_good(r); ++k) read_node_block(r);
 }
 
 /* Reads the number of nodes or elements, which in version 2 is text even in a binary file. */
-static cvtm_status read_count_2(reader *r, const char *what, int64_t *count) {
+static int64_t read_count_2(reader *r, const char *what) {
   r->source->binary = 0;
-  const cvtm_status status = read_count(r, what, count);
+  const int64_t count = read_count(r, what);
   r->source->binary = r->binary;
-  if (status == CVTM_OK && r->binary) cvtm_source_end_line(r->source);
-  return status;
+  if (r->binary && is_good(r)) cvtm_source_end_line(r->source);
+  return count;
 }
 
 /* Reads the tag of a node or an element. */
-static cvtm_status read_tag(reader *r, const char *what, int64_t *tag) {
-  return r->old ? read_int(r, 0, INT32_MAX, what, tag) : read_count(r, what, tag);
+static int64_t read_tag(reader *r, const char *what) {
+  return r->old ? read_int(r, 0, INT32_MAX, what) : read_count(r, what);
 }
 
-/* Skips the numbers after the coordinates of a node in $ParametricNodes: the dimension and tag of
- * its entity, and its parameters on a curve or surface. */
-static cvtm_status skip_parameters(reader *r) {
-  int64_t dimension = 0, tag;
-  cvtm_status status = read_int(r, 0, 3, "dimension", &dimension);
-  if (status == CVTM_OK) status = read_int(r, INT32_MIN, INT32_MAX, "entity", &tag);
-  return status == CVTM_OK && dimension < 3 ? skip_numbers(r, dimension) : status;
-}
-
-static cvtm_status read_nodes_2(reader *r, int is_parametric) {
-  int64_t count = 0, tag;
-  CVTM_TRY(read_count_2(r, "number of nodes", &count));
-  for (int64_t i = 0; i < count; ++i) {
-    CVTM_TRY(read_tag(r, "node tag", &tag));
-    CVTM_TRY(add_tag(&r->nodes, r->source, (double)tag));
-    CVTM_TRY(read_place(r));
-    if (is_parametric) CVTM_TRY(skip_parameters(r));
+/* In $ParametricNodes the dimension and tag of an entity follow the coordinates of each node, then
+ * its parameters on a curve or surface. */
+static void read_nodes_2(reader *r, int is_parametric) {
+  const int64_t count = read_count_2(r, "number of nodes");
+  for (int64_t i = 0; i < count && is_good(r); ++i) {
+    add_tag(&r->nodes, r->source, read_tag(r, "node tag"));
+    read_place(r);
+    const int64_t dimension = is_parametric ? read_entity(r) : 0;
+    skip_numbers(r, dimension < 3 ? dimension : 0);
   }
-  return CVTM_OK;
 }
 
 /* The number of nodes of an element; 0 for types that a planar triangle mesh cannot have. */
@@ -186,103 +178,85 @@ static int node_count_of(int64_t type) {
                                  : 0;
 }
 
-/* Reads the nodes of an element; keeps the corners of triangles, and skips points and lines. */
-static cvtm_status read_element_nodes(reader *r, int64_t type) {
+/* Reads the nodes of an element; keeps triangles, and skips points and lines. */
+static void read_element_nodes(reader *r, int64_t type) {
   const int count = node_count_of(type);
-  double index[6];
+  double index[6] = {0};
   if (count == 0)
-    return cvtm_source_fail(r->source, "an element of type %" PRId64 " is not a triangle", type);
-  for (int k = 0; k < count; ++k) {
-    int64_t tag;
-    CVTM_TRY(read_tag(r, "node tag", &tag));
-    index[k] = vertex_of_tag(&r->nodes, (double)tag);
-  }
-  if (type != TRIANGLE && type != TRIANGLE_OF_6) return CVTM_OK;
-  CVTM_TRY(cvtm_builder_triangle(r->builder, index));
-  for (int k = 3; k < count; ++k) CVTM_TRY(cvtm_builder_middle(r->builder, index[k]));
-  return CVTM_OK;
+    cvtm_source_fail(r->source, "an element of type %" PRId64 " is not a triangle", type);
+  for (int k = 0; k < count; ++k)
+    index[k] = vertex_of_tag(&r->nodes, (double)read_tag(r, "node tag"));
+  if (type == TRIANGLE || type == TRIANGLE_OF_6) cvtm_builder_triangle(r->builder, index, count);
 }
 
-static cvtm_status read_elements(reader *r) {
-  int64_t blocks = 0;
-  CVTM_TRY(read_summary(r, &blocks));
-  for (int64_t k = 0; k < blocks; ++k) {
-    int64_t dimension = 0, type = 0, count = 0, tag;
-    CVTM_TRY(read_block(r, &dimension, &type, &count));
-    for (int64_t i = 0; i < count; ++i) {
-      CVTM_TRY(read_count(r, "element tag", &tag));
-      CVTM_TRY(read_element_nodes(r, type));
+static void read_elements(reader *r) {
+  const int64_t blocks = read_summary(r);
+  for (int64_t k = 0; k < blocks && is_good(r); ++k) {
+    const block_head head = read_block(r);
+    for (int64_t i = 0; i < head.count && is_good(r); ++i) {
+      (void)read_count(r, "element tag");
+      read_element_nodes(r, head.type);
     }
   }
-  return CVTM_OK;
-}
-
-/* Reads the integers of one element after its type: `tags` tags and the nodes. */
-static cvtm_status read_element_2(reader *r, int64_t type, int64_t tags) {
-  for (int64_t k = 0, ignored; k < tags; ++k)
-    CVTM_TRY(read_int(r, INT32_MIN, INT32_MAX, "tag", &ignored));
-  return read_element_nodes(r, type);
 }
 
 /* Reads the elements. In a binary file elements of one type share a header. */
-static cvtm_status read_elements_2(reader *r) {
-  int64_t count = 0;
-  CVTM_TRY(read_count_2(r, "number of elements", &count));
-  for (int64_t i = 0; i < count;) {
-    int64_t tag = 0, type = 0, tags = 0, alike = 1;
-    if (!r->binary) CVTM_TRY(read_tag(r, "element tag", &tag));
-    CVTM_TRY(read_int(r, 0, INT32_MAX, "type", &type));
-    if (r->binary) CVTM_TRY(read_int(r, 1, count - i, "number of elements", &alike));
-    CVTM_TRY(read_int(r, 0, INT32_MAX, "number of tags", &tags));
-    for (int64_t k = 0; k < alike; ++k) {
-      if (r->binary) CVTM_TRY(read_tag(r, "element tag", &tag));
-      CVTM_TRY(read_element_2(r, type, tags));
+static void read_elements_2(reader *r) {
+  const int64_t count = read_count_2(r, "number of elements");
+  for (int64_t i = 0, alike = 1; i < count && is_good(r); i += alike) {
+    if (!r->binary) (void)read_tag(r, "element tag");
+    const int64_t type = read_int(r, 0, INT32_MAX, "type");
+    if (r->binary) alike = read_int(r, 1, count - i, "number of elements");
+    const int64_t tags = read_int(r, 0, INT32_MAX, "number of tags");
+    for (int64_t k = 0; k < alike && is_good(r); ++k) {
+      if (r->binary) (void)read_tag(r, "element tag");
+      for (int64_t t = 0; t < tags && is_good(r); ++t)
+        (void)read_int(r, INT32_MIN, INT32_MAX, "tag");
+      read_element_nodes(r, type);
     }
-    i += alike;
   }
-  return CVTM_OK;
 }
 
-static cvtm_status read_format(reader *r) {
+static void read_format(reader *r) {
   cvtm_source *s = r->source;
-  cvtm_token version;
-  int64_t binary, size;
-  CVTM_TRY(cvtm_source_expect(s, "$MeshFormat"));
-  if (!cvtm_source_token(s, &version)) return cvtm_source_fail(s, "no version");
+  cvtm_token version = {"", 0};
+  cvtm_source_expect(s, "$MeshFormat");
+  if (!cvtm_source_token(s, &version)) cvtm_source_fail(s, "no version");
   r->old = cvtm_token_is(version, "2.2") || cvtm_token_is(version, "2");
   if (!r->old && !cvtm_token_is(version, "4.1"))
-    return cvtm_source_fail(s, "only versions 4.1 and 2.2 are supported");
-  CVTM_TRY(read_int(r, 0, 1, "file type", &binary));
-  CVTM_TRY(read_count(r, "data size", &size));
-  if (binary && size != 8) return cvtm_source_fail(s, "the data size of a binary file must be 8");
-  r->binary = (int)binary;
-  if (binary) {
+    cvtm_source_fail(s, "only versions 4.1 and 2.2 are supported");
+  r->binary = (int)read_int(r, 0, 1, "file type");
+  const int64_t size = read_count(r, "data size");
+  if (r->binary && size != 8) cvtm_source_fail(s, "the data size of a binary file must be 8");
+  if (r->binary && is_good(r)) {
     cvtm_source_end_line(s);
     s->offsets = 1;
     s->binary = 1;
-    double one;
-    CVTM_TRY(cvtm_source_value(s, CVTM_I32, &one));
+    const double one = cvtm_source_value(s, CVTM_I32);
     s->binary = 0;
-    if (one != 1) s->big = 1;
-    if (one != 1 && one != 16777216) return cvtm_source_fail(s, "unknown byte order");
+    s->big = one != 1;
+    if (one != 1 && one != 16777216) cvtm_source_fail(s, "unknown byte order");
   }
-  return cvtm_source_expect(s, "$EndMeshFormat");
+  cvtm_source_expect(s, "$EndMeshFormat");
 }
 
 /* Skips a section to after `$EndName`, which starts a line or directly follows binary data. */
-static cvtm_status skip_section(cvtm_source *s, cvtm_token name) {
+static void skip_section(cvtm_source *s, cvtm_token name) {
   char end[64];
   int length = snprintf(end, sizeof end, "$End%.*s", (int)name.length - 1, name.text + 1);
-  if (length < 0 || (size_t)length >= sizeof end) return cvtm_source_fail(s, "unknown section");
-  for (;;) {
+  if (length < 0 || (size_t)length >= sizeof end) cvtm_source_fail(s, "unknown section");
+  while (cvtm_source_is_good(s)) {
     const unsigned char *mark = memchr(s->data + s->at, '$', s->size - s->at);
-    if (mark == NULL) return cvtm_source_fail(s, "a section does not end");
+    if (mark == NULL) {
+      cvtm_source_fail(s, "a section does not end");
+      return;
+    }
     for (; s->data + s->at < mark; ++s->at) s->line += s->data[s->at] == '\n';
     size_t rest = s->size - s->at;
     if (rest >= (size_t)length && memcmp(mark, end, (size_t)length) == 0 &&
         (rest == (size_t)length || mark[length] == '\n' || mark[length] == '\r')) {
       s->at += (size_t)length;
-      return CVTM_OK;
+      return;
     }
     ++s->at;
   }
@@ -304,90 +278,100 @@ static cvtm_token read_name(cvtm_source *s) {
 }
 
 /* Reads the header of data: names, real numbers, and integers, which include the numbers of
- * components and nodes. */
-static cvtm_status read_data_header(reader *r, cvtm_token *name, int64_t integer[3]) {
+ * components and nodes. Returns the first name. */
+static cvtm_token read_data_header(reader *r, int64_t integer[3]) {
   cvtm_source *s = r->source;
-  int64_t count = 0, ignored;
-  CVTM_TRY(read_count(r, "number of names", &count));
-  for (int64_t k = 0; k < count && k < 64; ++k) {
+  cvtm_token name = {"", 0};
+  const int64_t names = read_count(r, "number of names");
+  for (int64_t k = 0; k < names && k < 64; ++k) {
     const cvtm_token found = read_name(s);
-    if (k == 0) *name = found;
+    if (k == 0) name = found;
   }
-  CVTM_TRY(read_count(r, "number of times", &count));
-  CVTM_TRY(skip_numbers(r, count));
-  CVTM_TRY(read_count(r, "number of integers", &count));
-  if (count < 3)
-    return cvtm_source_fail(s, "a section $NodeData or $ElementData without its number of values");
-  for (int64_t k = 0; k < count; ++k)
-    CVTM_TRY(read_int(r, 0, INT32_MAX, "integer", k < 3 ? &integer[k] : &ignored));
-  return CVTM_OK;
+  skip_numbers(r, read_count(r, "number of times"));
+  const int64_t integers = read_count(r, "number of integers");
+  if (integers < 3)
+    cvtm_source_fail(s, "a section $NodeData or $ElementData without its number of values");
+  for (int64_t k = 0; k < integers && is_good(r); ++k) {
+    const int64_t value = read_int(r, 0, INT32_MAX, "integer");
+    if (k < 3) integer[k] = value;
+  }
+  return name;
 }
 
 /* Reads the values of the wanted field; skips other data. */
-static cvtm_status read_node_data(reader *r, cvtm_token section) {
+static void read_node_data(reader *r, cvtm_token section) {
   cvtm_source *s = r->source;
   cvtm_builder *b = r->builder;
-  cvtm_token name = {"", 0};
   int64_t integer[3] = {0, 0, 0};
-  CVTM_TRY(read_data_header(r, &name, integer));
+  const cvtm_token name = read_data_header(r, integer);
   if (integer[1] != 1 || b->values != NULL ||
-      (b->field != NULL && (name.length == 0 || !cvtm_token_is(name, b->field))))
-    return skip_section(s, section);
-  if (!r->sorted) return cvtm_source_fail(s, "$NodeData before $Nodes");
+      (b->field != NULL && (name.length == 0 || !cvtm_token_is(name, b->field)))) {
+    skip_section(s, section);
+    return;
+  }
+  if (!r->sorted) cvtm_source_fail(s, "$NodeData before $Nodes");
   b->values = calloc((size_t)b->vertex_count + 1, sizeof *b->values);
-  if (b->values == NULL) return cvtm_source_no_memory(s);
+  if (b->values == NULL) cvtm_source_no_memory(s);
   cvtm_source_end_line(s);
   s->binary = r->binary;
-  for (int64_t k = 0; k < integer[2]; ++k) {
-    int64_t tag = 0;
-    double value = 0;
-    CVTM_TRY(read_int(r, 0, INT32_MAX, "node tag", &tag));
-    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
+  for (int64_t k = 0; k < integer[2] && is_good(r); ++k) {
+    const int64_t tag = read_int(r, 0, INT32_MAX, "node tag");
+    const double value = cvtm_source_value(s, CVTM_F64);
     const double vertex = vertex_of_tag(&r->nodes, (double)tag);
-    if (vertex < 0) return cvtm_source_fail(s, "data of a node that does not exist");
-    b->values[(int64_t)vertex] = value;
+    if (vertex < 0) cvtm_source_fail(s, "data of a node that does not exist");
+    if (is_good(r)) b->values[(int64_t)vertex] = value;
   }
   s->binary = 0;
-  return cvtm_source_expect(s, "$EndNodeData");
+  cvtm_source_expect(s, "$EndNodeData");
 }
 
-static cvtm_status read_section(reader *r, cvtm_token name) {
+static void read_section(reader *r, cvtm_token name) {
   cvtm_source *s = r->source;
   const int is_parametric = r->old && cvtm_token_is(name, "$ParametricNodes");
   const int is_nodes = is_parametric || cvtm_token_is(name, "$Nodes");
-  if (r->builder->wants_field && cvtm_token_is(name, "$NodeData")) return read_node_data(r, name);
-  if (!is_nodes && !cvtm_token_is(name, "$Elements")) return skip_section(s, name);
   cvtm_source_end_line(s);
   s->binary = r->binary;
   if (is_nodes) {
-    if (r->nodes.count > 0) return cvtm_source_fail(s, "$Nodes appears twice");
-    CVTM_TRY(r->old ? read_nodes_2(r, is_parametric) : read_nodes(r));
-    CVTM_TRY(sort_tags(&r->nodes, s));
+    if (r->nodes.count > 0) cvtm_source_fail(s, "$Nodes appears twice");
+    if (r->old)
+      read_nodes_2(r, is_parametric);
+    else
+      read_nodes(r);
+    sort_tags(&r->nodes, s);
     r->sorted = 1;
   } else {
     if (!r->sorted || r->elements_seen)
-      return cvtm_source_fail(s, "$Elements appears twice or before $Nodes");
+      cvtm_source_fail(s, "$Elements appears twice or before $Nodes");
     r->elements_seen = 1;
-    CVTM_TRY(r->old ? read_elements_2(r) : read_elements(r));
+    if (r->old)
+      read_elements_2(r);
+    else
+      read_elements(r);
   }
   s->binary = 0;
-  return cvtm_source_expect(s, is_parametric ? "$EndParametricNodes"
-                               : is_nodes    ? "$EndNodes"
-                                             : "$EndElements");
+  cvtm_source_expect(s, is_parametric ? "$EndParametricNodes"
+                        : is_nodes    ? "$EndNodes"
+                                      : "$EndElements");
 }
 
 static cvtm_status read_msh(cvtm_source *s, cvtm_builder *b) {
   reader r = {.source = s, .builder = b};
-  cvtm_status status = read_format(&r);
-  cvtm_token token;
-  while (status == CVTM_OK && cvtm_source_token(s, &token))
-    if (token.text[0] != '$')
-      status = cvtm_source_fail(s, "expected a section");
+  cvtm_token name;
+  read_format(&r);
+  while (cvtm_source_token(s, &name)) {
+    if (name.text[0] != '$')
+      cvtm_source_fail(s, "expected a section");
+    else if (b->wants_field && cvtm_token_is(name, "$NodeData"))
+      read_node_data(&r, name);
+    else if (cvtm_token_is(name, "$Nodes") || cvtm_token_is(name, "$Elements") ||
+             (r.old && cvtm_token_is(name, "$ParametricNodes")))
+      read_section(&r, name);
     else
-      status = read_section(&r, token);
-  if (status == CVTM_OK && !r.elements_seen) status = cvtm_source_fail(s, "no $Elements");
+      skip_section(s, name);
+  }
+  if (!r.elements_seen) cvtm_source_fail(s, "no $Elements");
   free(r.nodes.list);
-  return status;
+  return s->status;
 }
 
 /* ---- Writing ---- */

@@ -211,38 +211,33 @@ static cvtm_status enter_transform(document *d, const char *value, affine *trans
   return CVTM_OK;
 }
 
-static cvtm_status start_element(void *context, const char *name, const char **attributes,
-                                 int *stop) {
+static void start_element(void *context, const char *name, const char **attributes, int *stop) {
   document *d = context;
+  cvtm_source *s = d->source;
   (void)stop;
   ++d->depth;
-  if (d->definition > 0) return CVTM_OK;
-  if (is_definition(name)) {
-    d->definition = d->depth;
-    return CVTM_OK;
-  }
+  if (d->definition == 0 && is_definition(name)) d->definition = d->depth;
+  if (d->definition > 0) return;
   affine whole = d->level_count > 0 ? d->levels[d->level_count - 1].transform : identity;
   const char *transform = cvtm_xml_attribute(attributes, "transform");
-  cvtm_status status = CVTM_OK;
-  if (transform != NULL) status = enter_transform(d, transform, &whole);
-  return status == CVTM_OK ? d->visitor(d->context, d->source, name, attributes, &whole) : status;
+  if (transform != NULL) s->status = enter_transform(d, transform, &whole);
+  if (s->status == CVTM_OK) s->status = d->visitor(d->context, s, name, attributes, &whole);
 }
 
-static cvtm_status end_element(void *context, const char *name) {
+static void end_element(void *context, const char *name) {
   document *d = context;
   (void)name;
   if (d->definition == d->depth) d->definition = 0;
   if (d->level_count > 0 && d->levels[d->level_count - 1].depth == d->depth) --d->level_count;
   --d->depth;
-  return CVTM_OK;
 }
 
 static cvtm_status svg_walk(cvtm_source *source, svg_visitor visitor, void *context) {
   static const cvtm_xml_handlers handlers = {start_element, end_element};
   document d = {.source = source, .visitor = visitor, .context = context};
-  const cvtm_status status = cvtm_xml_parse(source, &handlers, &d);
+  cvtm_xml_parse(source, &handlers, &d);
   free(d.levels);
-  return status;
+  return source->status;
 }
 
 static cvtm_status svg_walk_file(const char *path, svg_visitor visitor, void *context,

@@ -186,10 +186,11 @@ static void write_poly(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- reading ---- */
 
-static cvtm_status read_count(cvtm_source *s, int64_t low, int64_t high, const char *what,
-                              int64_t *count) {
-  return cvtm_source_integer(s, CVTM_I64, low, high, what, count);
+static int64_t read_count(cvtm_source *s, int64_t low, int64_t high, const char *what) {
+  return cvtm_source_integer(s, CVTM_I64, low, high, what);
 }
+
+static double next_number(cvtm_source *s) { return cvtm_source_value(s, CVTM_F64); }
 
 void cvtm_triangle_vertices_free(cvtm_triangle_vertices *vertices) {
   free(vertices->points);
@@ -199,77 +200,66 @@ void cvtm_triangle_vertices_free(cvtm_triangle_vertices *vertices) {
 }
 
 /* Reads a vertex of a file with this number of attributes and with or without a marker. */
-static cvtm_status read_vertex(cvtm_source *s, int64_t i, int64_t attributes, int64_t markers,
-                               cvtm_triangle_vertices *vertices) {
-  double number = 0, value = 0;
-  CVTM_TRY(cvtm_source_value(s, CVTM_F64, &number));
+static void read_vertex(cvtm_source *s, int64_t i, int64_t attributes, int64_t markers,
+                        cvtm_triangle_vertices *vertices) {
+  const double number = next_number(s);
+  double value = 0;
   if (i == 0) vertices->first = number;
   if (number != vertices->first + (double)i || vertices->first < 0 || vertices->first > 1)
-    return cvtm_source_fail(s, "vertices are not numbered in order from 0 or 1");
+    cvtm_source_fail(s, "vertices are not numbered in order from 0 or 1");
   for (int k = 0; k < 2; ++k) {
-    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &vertices->points[2 * i + k]));
-    if (!isfinite(vertices->points[2 * i + k]))
-      return cvtm_source_fail(s, "a coordinate is not finite");
+    vertices->points[2 * i + k] = next_number(s);
+    if (!isfinite(vertices->points[2 * i + k])) cvtm_source_fail(s, "a coordinate is not finite");
   }
-  for (int64_t k = 0; k < attributes + markers; ++k)
-    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
+  for (int64_t k = 0; k < attributes + markers; ++k) value = next_number(s);
   vertices->marker[i] = markers && fabs(value) <= INT32_MAX ? (int32_t)value : 0;
-  return CVTM_OK;
 }
 
-cvtm_status cvtm_triangle_read_vertices(cvtm_source *s, cvtm_triangle_vertices *vertices) {
-  int64_t count = 0, dimension, attributes = 0, markers = 0;
+void cvtm_triangle_read_vertices(cvtm_source *s, cvtm_triangle_vertices *vertices) {
   *vertices = (cvtm_triangle_vertices){NULL, NULL, 0, 0};
   s->comment = '#';
-  CVTM_TRY(read_count(s, 0, INT32_MAX, "number of vertices", &count));
-  CVTM_TRY(read_count(s, 2, 2, "dimension", &dimension));
-  CVTM_TRY(read_count(s, 0, 1000, "number of attributes", &attributes));
-  CVTM_TRY(read_count(s, 0, 1, "number of markers", &markers));
+  const int64_t count = read_count(s, 0, INT32_MAX, "number of vertices");
+  (void)read_count(s, 2, 2, "dimension");
+  const int64_t attributes = read_count(s, 0, 1000, "number of attributes");
+  const int64_t markers = read_count(s, 0, 1, "number of markers");
   if ((uint64_t)count > s->size)
-    return cvtm_source_fail(s, "the header claims more vertices than the file can hold");
+    cvtm_source_fail(s, "the header claims more vertices than the file can hold");
+  if (!cvtm_source_is_good(s)) return;
   vertices->points = malloc(2 * (size_t)(count + 1) * sizeof *vertices->points);
   vertices->marker = malloc((size_t)(count + 1) * sizeof *vertices->marker);
-  cvtm_status status = vertices->points && vertices->marker ? CVTM_OK : cvtm_source_no_memory(s);
-  for (int64_t i = 0; i < count && status == CVTM_OK; ++i)
-    status = read_vertex(s, i, attributes, markers, vertices);
-  if (status != CVTM_OK)
-    cvtm_triangle_vertices_free(vertices);
-  else
+  if (vertices->points == NULL || vertices->marker == NULL) cvtm_source_no_memory(s);
+  for (int64_t i = 0; i < count && cvtm_source_is_good(s); ++i)
+    read_vertex(s, i, attributes, markers, vertices);
+  if (cvtm_source_is_good(s))
     vertices->count = count;
-  return status;
+  else
+    cvtm_triangle_vertices_free(vertices);
 }
 
-static cvtm_status read_triangle(cvtm_source *s, cvtm_builder *b, double first, int64_t nodes,
-                                 int64_t attributes) {
-  double value, index[6];
-  CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
-  for (int64_t k = 0; k < nodes; ++k) {
-    CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
-    index[k] = value - first;
-  }
-  CVTM_TRY(cvtm_builder_triangle(b, index));
-  for (int64_t k = 3; k < nodes; ++k) CVTM_TRY(cvtm_builder_middle(b, index[k]));
-  for (int64_t k = 0; k < attributes; ++k) CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value));
-  return CVTM_OK;
+static void read_triangle(cvtm_source *s, cvtm_builder *b, double first, int nodes,
+                          int64_t attributes) {
+  double index[6];
+  (void)next_number(s);
+  for (int k = 0; k < nodes; ++k) index[k] = next_number(s) - first;
+  cvtm_builder_triangle(b, index, nodes);
+  for (int64_t k = 0; k < attributes; ++k) (void)next_number(s);
 }
 
 /* Reads the vertices, as in a .node file, and then the triangles. */
 static cvtm_status read_ele(cvtm_source *s, cvtm_builder *b) {
   cvtm_triangle_vertices vertices;
-  int64_t count = 0, nodes = 0, attributes = 0;
-  cvtm_status status = cvtm_triangle_read_vertices(s, &vertices);
-  if (status != CVTM_OK) return status;
-  for (int64_t i = 0; i < vertices.count && status == CVTM_OK; ++i)
-    status = cvtm_builder_vertex(b, vertices.points[2 * i], vertices.points[2 * i + 1], 0);
+  cvtm_triangle_read_vertices(s, &vertices);
+  for (int64_t i = 0; i < vertices.count; ++i)
+    cvtm_builder_vertices(
+        b, (const double[3]){vertices.points[2 * i], vertices.points[2 * i + 1], 0}, 1);
   cvtm_triangle_vertices_free(&vertices);
-  if (status == CVTM_OK) status = read_count(s, 0, INT32_MAX, "number of triangles", &count);
-  if (status == CVTM_OK) status = read_count(s, 3, 6, "nodes of a triangle", &nodes);
-  if (status == CVTM_OK) status = read_count(s, 0, 1000, "number of attributes", &attributes);
-  if (status == CVTM_OK && nodes != 3 && nodes != 6)
-    status = cvtm_source_fail(s, "triangles have 3 or 6 nodes");
-  for (int64_t t = 0; t < count && status == CVTM_OK; ++t)
-    status = read_triangle(s, b, vertices.first, nodes, attributes);
-  return status;
+  const int64_t count = read_count(s, 0, INT32_MAX, "number of triangles");
+  const int nodes = (int)read_count(s, 3, 6, "nodes of a triangle");
+  const int64_t attributes = read_count(s, 0, 1000, "number of attributes");
+  if (nodes != 3 && nodes != 6) cvtm_source_fail(s, "triangles have 3 or 6 nodes");
+  for (int64_t t = 0; t < count && cvtm_source_is_good(s); ++t)
+    read_triangle(s, b, vertices.first, nodes, attributes);
+  return s->status;
 }
 
 /* Reads the .node file with the name of `path`, then `path`, into one array. */
@@ -343,40 +333,37 @@ typedef struct segments {
 } segments;
 
 /* Reads the ends of segments, and leaves out segments with equal ends, as Triangle does. */
-static cvtm_status read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices,
-                             int64_t markers, int64_t *count, int32_t *end, int32_t *marker) {
+static void read_ends(cvtm_source *s, const cvtm_triangle_vertices *vertices, int64_t markers,
+                      int64_t *count, int32_t *end, int32_t *marker) {
   const int64_t listed = *count;
   *count = 0;
-  for (int64_t k = 0; k < listed; ++k) {
+  for (int64_t k = 0; k < listed && cvtm_source_is_good(s); ++k) {
     double value[4] = {0, 0, 0, 0};
-    for (int64_t c = 0; c < 3 + markers; ++c) CVTM_TRY(cvtm_source_value(s, CVTM_F64, &value[c]));
+    for (int64_t c = 0; c < 3 + markers; ++c) value[c] = next_number(s);
     for (int c = 0; c < 2; ++c) {
       const double v = value[c + 1] - vertices->first;
-      if (!(v >= 0 && v < (double)vertices->count) || v != (double)(int64_t)v)
-        return cvtm_source_fail(s, "a segment refers to a vertex that does not exist");
-      end[2 * *count + c] = (int32_t)v;
+      const int exists = v >= 0 && v < (double)vertices->count && v == (double)(int64_t)v;
+      if (!exists) cvtm_source_fail(s, "a segment refers to a vertex that does not exist");
+      end[2 * *count + c] = exists ? (int32_t)v : 0;
     }
-    if (!(fabs(value[3]) <= INT32_MAX) || value[3] != (double)(int32_t)value[3])
-      return cvtm_source_fail(s, "the marker of a segment is not an integer of 32 bits");
-    marker[*count] = (int32_t)value[3];
+    const int is_integer = fabs(value[3]) <= INT32_MAX && value[3] == (double)(int32_t)value[3];
+    if (!is_integer) cvtm_source_fail(s, "the marker of a segment is not an integer of 32 bits");
+    marker[*count] = is_integer ? (int32_t)value[3] : 0;
     if (end[2 * *count] != end[2 * *count + 1]) ++*count;
   }
   s->skipped = listed - *count;
-  return CVTM_OK;
 }
 
-static cvtm_status list_segments(segments *g, const cvtm_triangle_vertices *vertices) {
+static void list_segments(segments *g, const cvtm_triangle_vertices *vertices) {
   cvtm_list_by_key(g->end, 2 * g->count, vertices->count, g->start, g->beside);
   for (int64_t v = 0; v < vertices->count; ++v) {
     const int64_t count = g->start[v + 1] - g->start[v];
     if (count % 2 != 0)
-      return cvtm_source_fail(
-          g->source,
-          "the segments do not form closed rings: the number of segments at vertex %" PRId64
-          " has %" PRId64,
-          v + (int64_t)vertices->first, count);
+      cvtm_source_fail(g->source,
+                       "the segments do not form closed rings: the number of segments at vertex "
+                       "%" PRId64 " has %" PRId64,
+                       v + (int64_t)vertices->first, count);
   }
-  return CVTM_OK;
 }
 
 /* Returns an unused segment at vertex v; -1: none. */
@@ -387,32 +374,32 @@ static int64_t next_segment(const segments *g, int32_t v) {
 }
 
 /* Walks from `first` along unused segments until no unused segment starts at the current vertex. */
-static cvtm_status walk_rings(segments *g, int32_t first, const double *points,
-                              cvtm_ring_collector *c) {
+static void walk_rings(segments *g, int32_t first, const double *points, cvtm_ring_collector *c) {
   int64_t segment;
   int32_t v = first;
   while ((segment = next_segment(g, v)) >= 0) {
-    CVTM_TRY(cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]));
+    cvtm_ring_add_point(c, points[2 * (int64_t)v], points[2 * (int64_t)v + 1]);
     const int32_t *end = g->end + 2 * segment;
     g->used[segment] = 1;
     v = end[0] == v ? end[1] : end[0];
   }
-  return cvtm_ring_close(c);
+  cvtm_ring_close(c);
 }
 
-static cvtm_status find_rings(segments *g, const cvtm_triangle_vertices *vertices,
-                              cvtm_ring_collector *c) {
+static void find_rings(segments *g, const cvtm_triangle_vertices *vertices,
+                       cvtm_ring_collector *c) {
   const size_t segment_count = (size_t)g->count;
   cvtm_scratch memory = {0};
   g->start = cvtm_scratch_zeros(&memory, (size_t)vertices->count + 2, sizeof *g->start);
   g->beside = cvtm_scratch_take(&memory, segment_count, 2 * sizeof *g->beside);
   g->used = cvtm_scratch_zeros(&memory, segment_count, 1);
-  cvtm_status status =
-      memory.failed ? cvtm_source_no_memory(g->source) : list_segments(g, vertices);
-  for (int64_t k = 0; k < g->count && status == CVTM_OK; ++k)
-    if (!g->used[k]) status = walk_rings(g, g->end[2 * k], vertices->points, c);
+  if (memory.failed)
+    cvtm_source_no_memory(g->source);
+  else
+    list_segments(g, vertices);
+  for (int64_t k = 0; k < g->count && cvtm_source_is_good(g->source); ++k)
+    if (!g->used[k]) walk_rings(g, g->end[2 * k], vertices->points, c);
   cvtm_scratch_free(&memory);
-  return status;
 }
 
 /* Counts the numbers on the next line that is not empty. */
@@ -425,55 +412,53 @@ static int count_on_line(cvtm_source s) {
   return count;
 }
 
-static cvtm_status read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices,
-                                 int32_t **ends, int32_t **marker, int64_t *count) {
-  int64_t markers = 0;
-  CVTM_TRY(cvtm_source_integer(s, CVTM_I64, 0, INT32_MAX / 2, "number of segments", count));
-  CVTM_TRY(cvtm_source_integer(s, CVTM_I64, 0, 1, "markers", &markers));
+static void read_segments(cvtm_source *s, const cvtm_triangle_vertices *vertices, int32_t **ends,
+                          int32_t **marker, int64_t *count) {
+  *count = read_count(s, 0, INT32_MAX / 2, "number of segments");
+  const int64_t markers = read_count(s, 0, 1, "markers");
   if ((uint64_t)*count > s->size)
-    return cvtm_source_fail(s, "the header claims more segments than the file can hold");
+    cvtm_source_fail(s, "the header claims more segments than the file can hold");
+  if (!cvtm_source_is_good(s)) return;
   *ends = malloc(2 * ((size_t)*count + 1) * sizeof **ends);
   *marker = malloc(((size_t)*count + 1) * sizeof **marker);
-  if (*ends == NULL || *marker == NULL) return cvtm_source_no_memory(s);
-  return read_ends(s, vertices, markers, count, *ends, *marker);
+  if (*ends == NULL || *marker == NULL) cvtm_source_no_memory(s);
+  read_ends(s, vertices, markers, count, *ends, *marker);
 }
 
-cvtm_status cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *vertices,
-                                     int32_t **ends, int32_t **marker, int64_t *count) {
+void cvtm_triangle_read_graph(cvtm_source *s, cvtm_triangle_vertices *vertices, int32_t **ends,
+                              int32_t **marker, int64_t *count) {
   cvtm_triangle_vertices none;
   *ends = *marker = NULL;
-  cvtm_status status = cvtm_triangle_read_vertices(s, vertices);
-  if (status != CVTM_OK) return status;
+  cvtm_triangle_read_vertices(s, vertices);
   /* after the vertices of a .node file, skip the empty vertex list of the .poly file */
   if (count_on_line(*s) > 2) {
-    status = cvtm_triangle_read_vertices(s, &none);
-    if (status == CVTM_OK && none.count > 0)
-      status = cvtm_source_fail(s, "vertices are listed twice");
+    cvtm_triangle_read_vertices(s, &none);
+    if (none.count > 0) cvtm_source_fail(s, "vertices are listed twice");
     cvtm_triangle_vertices_free(&none);
   }
-  return status == CVTM_OK ? read_segments(s, vertices, ends, marker, count) : status;
+  read_segments(s, vertices, ends, marker, count);
 }
 
 static cvtm_status read_polygons(cvtm_source *s, cvtm_ring_collector *c) {
   cvtm_triangle_vertices vertices;
   segments g = {.source = s};
   int32_t *marker;
-  cvtm_status status = cvtm_triangle_read_graph(s, &vertices, &g.end, &marker, &g.count);
-  if (status == CVTM_OK) status = find_rings(&g, &vertices, c);
+  cvtm_triangle_read_graph(s, &vertices, &g.end, &marker, &g.count);
+  if (cvtm_source_is_good(s)) find_rings(&g, &vertices, c);
   free(g.end);
   free(marker);
   cvtm_triangle_vertices_free(&vertices);
-  return status;
+  return s->status;
 }
 
 /* ---- Points of a .node file ---- */
 
 static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
   cvtm_triangle_vertices found;
-  CVTM_TRY(cvtm_triangle_read_vertices(source, &found));
+  cvtm_triangle_read_vertices(source, &found);
   free(found.marker);
   *list = (cvtm_point_list){.y_up = 1, .count = found.count, .points = found.points};
-  return CVTM_OK;
+  return source->status;
 }
 
 const cvtm_format cvtm_format_node = {

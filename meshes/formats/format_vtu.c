@@ -122,42 +122,39 @@ static int attribute_is(const char **attributes, const char *name, const char *e
   return value != NULL && strcmp(value, expected) == 0;
 }
 
-static cvtm_status get_count(cvtm_source *s, const char **attributes, const char *name,
-                             int64_t *count) {
+static int64_t get_count(cvtm_source *s, const char **attributes, const char *name) {
   const char *value = cvtm_xml_attribute(attributes, name);
   double number;
-  if (value == NULL || !cvtm_token_number((cvtm_token){value, strlen(value)}, &number) ||
-      !(number >= 0 && number < 0x1p52) || number != (double)(int64_t)number)
-    return cvtm_source_fail(s, "malformed or missing %s", name);
-  *count = (int64_t)number;
-  return CVTM_OK;
-}
-
-static int parse_type(const char *text, cvtm_scalar *type) {
-  static const char *const words[] = {"Int8",   "UInt8", "Int16",  "UInt16",  "Int32",
-                                      "UInt32", "Int64", "UInt64", "Float32", "Float64"};
-  for (size_t k = 0; k < sizeof words / sizeof words[0]; ++k) {
-    if (strcmp(text, words[k]) == 0) {
-      *type = (cvtm_scalar)k;
-      return 1;
-    }
-  }
+  if (value != NULL && cvtm_token_number((cvtm_token){value, strlen(value)}, &number) &&
+      number >= 0 && number < 0x1p52 && number == (double)(int64_t)number)
+    return (int64_t)number;
+  cvtm_source_fail(s, "malformed or missing %s", name);
   return 0;
 }
 
-static cvtm_status start_file(document *d, const char **attributes) {
+/* Sets the type that an attribute names. Returns 0 if it is unknown. */
+static int parse_type(const char *text, cvtm_scalar *type) {
+  static const char *const words[] = {"Int8",   "UInt8", "Int16",  "UInt16",  "Int32",
+                                      "UInt32", "Int64", "UInt64", "Float32", "Float64"};
+  const size_t count = sizeof words / sizeof words[0];
+  size_t k = 0;
+  while (text != NULL && k < count && strcmp(text, words[k]) != 0) ++k;
+  *type = (cvtm_scalar)k;
+  return text != NULL && k < count;
+}
+
+static void start_file(document *d, const char **attributes) {
   cvtm_source *s = d->source;
   const char *compressor = cvtm_xml_attribute(attributes, "compressor");
   if (!attribute_is(attributes, "type", "UnstructuredGrid"))
-    return cvtm_source_fail(s, "not an unstructured grid");
+    cvtm_source_fail(s, "not an unstructured grid");
   if (compressor != NULL && *compressor != 0) {
     d->compression = compressor_named(compressor);
     if (d->compression == CVTM_COMPRESS_NONE)
-      return cvtm_source_fail(s, "this build does not support the compressor %.60s", compressor);
+      cvtm_source_fail(s, "this build does not support the compressor %.60s", compressor);
   }
   s->big = attribute_is(attributes, "byte_order", "BigEndian");
   d->width = attribute_is(attributes, "header_type", "UInt64") ? 8 : 4;
-  return CVTM_OK;
 }
 
 static int is_wanted_field(const document *d, const char **attributes) {
@@ -176,78 +173,72 @@ static array *choose_array(document *d, const char **attributes) {
   return attribute_is(attributes, "Name", "types") ? &d->types : NULL;
 }
 
-static cvtm_status start_array(document *d, const char **attributes) {
+static void start_array(document *d, const char **attributes) {
   cvtm_source *s = d->source;
   array *a = choose_array(d, attributes);
-  if (a == NULL) return CVTM_OK;
-  if (a->seen) return cvtm_source_fail(s, "a data array appears twice");
+  if (a == NULL) return;
+  if (a->seen) cvtm_source_fail(s, "a data array appears twice");
   a->seen = 1;
   a->line = s->line;
-  const char *type = cvtm_xml_attribute(attributes, "type");
-  if (type == NULL || !parse_type(type, &a->type))
-    return cvtm_source_fail(s, "a data array has no known type");
+  if (!parse_type(cvtm_xml_attribute(attributes, "type"), &a->type))
+    cvtm_source_fail(s, "a data array has no known type");
   if (a == &d->points && !attribute_is(attributes, "NumberOfComponents", "3"))
-    return cvtm_source_fail(s, "the points do not have three components");
+    cvtm_source_fail(s, "the points do not have three components");
   if (attribute_is(attributes, "format", "appended")) {
-    int64_t offset = 0;
     a->how = APPENDED;
-    cvtm_status status = get_count(s, attributes, "offset", &offset);
-    a->begin = (size_t)offset;
-    return status;
+    a->begin = (size_t)get_count(s, attributes, "offset");
+    return;
   }
   const int text = attribute_is(attributes, "format", "ascii") ||
                    cvtm_xml_attribute(attributes, "format") == NULL;
   if (!text && !attribute_is(attributes, "format", "binary"))
-    return cvtm_source_fail(s, "a data array has an unknown format");
+    cvtm_source_fail(s, "a data array has an unknown format");
   a->how = text ? TEXT : BASE64;
   a->begin = s->at;
   /* another element, such as a range, may follow the values inside this element */
   const unsigned char *end = memchr(s->data + s->at, '<', s->size - s->at);
-  if (end == NULL) return cvtm_source_fail(s, "a data array does not end");
-  a->end = (size_t)(end - s->data);
-  return CVTM_OK;
+  if (end == NULL)
+    cvtm_source_fail(s, "a data array does not end");
+  else
+    a->end = (size_t)(end - s->data);
 }
 
-static cvtm_status start_appended(document *d, const char **attributes) {
+static void start_appended(document *d, const char **attributes) {
   cvtm_source *s = d->source;
   d->appended_raw = attribute_is(attributes, "encoding", "raw");
   if (!d->appended_raw && !attribute_is(attributes, "encoding", "base64"))
-    return cvtm_source_fail(s, "appended data of an unknown encoding");
+    cvtm_source_fail(s, "appended data of an unknown encoding");
   const unsigned char *mark = memchr(s->data + s->at, '_', s->size - s->at);
-  if (mark == NULL) return cvtm_source_fail(s, "appended data do not start with '_'");
-  d->appended = (size_t)(mark - s->data) + 1;
-  return CVTM_OK;
+  if (mark == NULL)
+    cvtm_source_fail(s, "appended data do not start with '_'");
+  else
+    d->appended = (size_t)(mark - s->data) + 1;
 }
 
-static cvtm_status start_element(void *context, const char *name, const char **attributes,
-                                 int *stop) {
+static void start_piece(document *d, const char **attributes) {
+  if (++d->pieces > 1) cvtm_source_fail(d->source, "more than one piece");
+  d->vertex_count = get_count(d->source, attributes, "NumberOfPoints");
+  d->cell_count = get_count(d->source, attributes, "NumberOfCells");
+}
+
+static void start_element(void *context, const char *name, const char **attributes, int *stop) {
   document *d = context;
-  if (!d->file_seen && strcmp(name, "VTKFile") != 0)
-    return cvtm_source_fail(d->source, "not a VTK file");
-  if (strcmp(name, "VTKFile") == 0) {
-    d->file_seen = 1;
-    return start_file(d, attributes);
-  }
-  if (strcmp(name, "AppendedData") == 0) {
-    *stop = 1; /* raw bytes are not XML */
-    return start_appended(d, attributes);
-  }
-  if (strcmp(name, "Piece") == 0) {
-    if (++d->pieces > 1) return cvtm_source_fail(d->source, "more than one piece");
-    CVTM_TRY(get_count(d->source, attributes, "NumberOfPoints", &d->vertex_count));
-    return get_count(d->source, attributes, "NumberOfCells", &d->cell_count);
-  }
+  if (!d->file_seen && strcmp(name, "VTKFile") != 0) cvtm_source_fail(d->source, "not a VTK file");
+  d->file_seen = 1;
+  *stop = strcmp(name, "AppendedData") == 0; /* raw bytes are not XML */
+  if (*stop) start_appended(d, attributes);
+  if (strcmp(name, "VTKFile") == 0) start_file(d, attributes);
+  if (strcmp(name, "Piece") == 0) start_piece(d, attributes);
   if (strcmp(name, "Points") == 0) d->where = SECTION_POINTS;
   if (strcmp(name, "Cells") == 0) d->where = SECTION_CELLS;
   if (strcmp(name, "PointData") == 0) d->where = SECTION_POINT_DATA;
-  return strcmp(name, "DataArray") == 0 ? start_array(d, attributes) : CVTM_OK;
+  if (strcmp(name, "DataArray") == 0) start_array(d, attributes);
 }
 
-static cvtm_status end_element(void *context, const char *name) {
+static void end_element(void *context, const char *name) {
   document *d = context;
   if (strcmp(name, "Points") == 0 || strcmp(name, "Cells") == 0 || strcmp(name, "PointData") == 0)
     d->where = SECTION_OTHER;
-  return CVTM_OK;
 }
 
 static int digit_value(unsigned char c) {
@@ -305,14 +296,16 @@ static size_t decode_base64(const unsigned char *text, size_t length, unsigned c
 }
 
 /* Converts bytes to `count` values. */
-static cvtm_status take_values(const document *d, const array *a, const unsigned char *bytes,
-                               int64_t count, double **values) {
-  cvtm_source inner = *d->source;
+static double *take_values(const document *d, const array *a, const unsigned char *bytes,
+                           int64_t count) {
+  cvtm_source *s = d->source, inner = *s;
   inner.data = bytes;
   inner.size = (size_t)count * cvtm_scalar_size(a->type);
   inner.at = 0;
   inner.binary = 1;
-  return cvtm_source_values(&inner, a->type, count, values);
+  double *values = cvtm_source_values(&inner, a->type, count);
+  s->status = inner.status;
+  return values;
 }
 
 /* Finds the first `most` bytes of an array that is not text, decoded into `to` or in the file. */
@@ -335,19 +328,19 @@ static uint64_t header_word(const document *d, const unsigned char *bytes, uint6
 }
 
 /* Reads values from bytes that begin with the length of the array. */
-static cvtm_status take_plain(const document *d, const array *a, int64_t count, double **values) {
+static double *take_plain(const document *d, const array *a, int64_t count) {
   const size_t needed = (size_t)count * cvtm_scalar_size(a->type), most = d->width + needed;
   const unsigned char *bytes;
+  double *values = NULL;
   unsigned char *room = malloc(most);
-  if (room == NULL) return cvtm_source_no_memory(d->source);
-  const int fits =
-      first_bytes(d, a, most, room, &bytes) == most && header_word(d, bytes, 0) == needed;
-  const cvtm_status status =
-      fits ? take_values(d, a, bytes + d->width, count, values)
-           : cvtm_source_fail(d->source,
-                              "the size of a data array does not match its number of values");
+  if (room == NULL)
+    cvtm_source_no_memory(d->source);
+  else if (first_bytes(d, a, most, room, &bytes) == most && header_word(d, bytes, 0) == needed)
+    values = take_values(d, a, bytes + d->width, count);
+  else
+    cvtm_source_fail(d->source, "the size of a data array does not match its number of values");
   free(room);
-  return status;
+  return values;
 }
 
 /* Decompresses blocks, each of `block` bytes when decompressed, into `needed` bytes at `raw`. */
@@ -365,93 +358,91 @@ static int unpack_blocks(const document *d, const unsigned char *bytes, size_t s
   return made == needed;
 }
 
-/* Reads values from compressed blocks. The header has the number of blocks, the sizes of a block
- * and of the last block, and the compressed size of each block. */
-static cvtm_status take_packed(document *d, const array *a, int64_t count, double **values) {
-  cvtm_source *s = d->source;
-  const size_t most = s->size, needed = (size_t)count * cvtm_scalar_size(a->type);
-  const size_t width = d->width;
+/* Finds the compressed blocks of an array, and decompresses them into `needed` bytes at `raw`.
+ * room: memory for source->size bytes. The header has the number of blocks, the sizes of a block
+ * and of the last block, and the compressed size of each block. Returns 0 for a damaged array. */
+static int unpack_array(const document *d, const array *a, unsigned char *room, unsigned char *raw,
+                        size_t needed) {
+  const size_t most = d->source->size, width = d->width;
   const unsigned char *bytes;
-  d->expanded += needed + (uint64_t)count * sizeof **values;
-  cvtm_status status = cvtm_check_expansion(s->name, s->size, d->expanded, s->error);
-  if (status != CVTM_OK) return status;
-  unsigned char *room = malloc(most + 1), *raw = malloc(needed + 1);
-  if (room == NULL || raw == NULL) status = cvtm_source_no_memory(s);
-  if (status == CVTM_OK) {
-    const size_t head = first_bytes(d, a, 3 * width, room, &bytes);
-    const uint64_t blocks = head == 3 * width ? header_word(d, bytes, 0) : most;
-    const uint64_t block = head == 3 * width ? header_word(d, bytes, 1) : 0;
-    size_t size = 0;
-    if (blocks < most / width) size = first_bytes(d, a, most, room, &bytes);
-    if (blocks >= most / width || size < width * (size_t)(3 + blocks) ||
-        !unpack_blocks(d, bytes, size, blocks, block, raw, needed))
-      status = cvtm_source_fail(
-          s, "the size of a compressed data array does not match its number of values");
-  }
-  if (status == CVTM_OK) status = take_values(d, a, raw, count, values);
-  free(room);
-  free(raw);
-  return status;
+  if (first_bytes(d, a, 3 * width, room, &bytes) < 3 * width) return 0;
+  const uint64_t blocks = header_word(d, bytes, 0), block = header_word(d, bytes, 1);
+  if (blocks >= most / width) return 0;
+  const size_t size = first_bytes(d, a, most, room, &bytes);
+  return size >= width * (size_t)(3 + blocks) &&
+         unpack_blocks(d, bytes, size, blocks, block, raw, needed);
 }
 
-static cvtm_status take_array(document *d, const array *a, const char *what, int64_t count,
-                              double **values) {
+static double *take_packed(document *d, const array *a, int64_t count) {
   cvtm_source *s = d->source;
-  *values = NULL;
-  if (!a->seen) return cvtm_source_fail(s, "no %s", what);
-  s->line = a->line;
+  const size_t needed = (size_t)count * cvtm_scalar_size(a->type);
+  double *values = NULL;
+  d->expanded += needed + (uint64_t)count * sizeof *values;
+  s->status = cvtm_check_expansion(s->name, s->size, d->expanded, s->error);
+  if (!cvtm_source_is_good(s)) return NULL;
+  unsigned char *room = malloc(s->size + 1), *raw = malloc(needed + 1);
+  if (room == NULL || raw == NULL)
+    cvtm_source_no_memory(s);
+  else if (unpack_array(d, a, room, raw, needed))
+    values = take_values(d, a, raw, count);
+  else
+    cvtm_source_fail(s, "the size of a compressed data array does not match its number of values");
+  free(room);
+  free(raw);
+  return values;
+}
+
+/* Returns NULL on failure. */
+static double *take_array(document *d, const array *a, const char *what, int64_t count) {
+  cvtm_source *s = d->source;
   /* A value takes at least one byte, and zlib expands a byte to at most 1032. This test also
    * prevents overflow in the products below. */
   const uint64_t most = d->compression != CVTM_COMPRESS_NONE ? 1032 : 1;
+  if (!a->seen) cvtm_source_fail(s, "no %s", what);
+  s->line = a->line;
   if ((uint64_t)count / most > s->size)
-    return cvtm_source_fail(s, "the header claims more %s than the file can hold", what);
+    cvtm_source_fail(s, "the header claims more %s than the file can hold", what);
+  if (a->how == APPENDED && (d->appended == 0 || a->begin > s->size - d->appended))
+    cvtm_source_fail(s, "the %s are not in the appended data", what);
+  if (!cvtm_source_is_good(s)) return NULL;
   if (a->how == TEXT) {
     cvtm_source inner = *s;
     inner.at = a->begin;
     inner.size = a->end;
-    return cvtm_source_values(&inner, a->type, count, values);
+    double *values = cvtm_source_values(&inner, a->type, count);
+    s->status = inner.status;
+    return values;
   }
-  if (a->how == APPENDED && (d->appended == 0 || a->begin > s->size - d->appended))
-    return cvtm_source_fail(s, "the %s are not in the appended data", what);
-  return d->compression != CVTM_COMPRESS_NONE ? take_packed(d, a, count, values)
-                                              : take_plain(d, a, count, values);
+  return d->compression != CVTM_COMPRESS_NONE ? take_packed(d, a, count) : take_plain(d, a, count);
 }
 
-static cvtm_status build_mesh(document *d, cvtm_builder *b) {
-  double *points = NULL, *offsets = NULL, *connectivity = NULL, *types = NULL;
-  int64_t cells = d->cell_count, corners = 0;
-  cvtm_status status = CVTM_OK;
-  if (d->vertex_count > 0)
-    status = take_array(d, &d->points, "points", 3 * d->vertex_count, &points);
-  if (status == CVTM_OK && d->field.seen)
-    status = take_array(d, &d->field, "point data", d->vertex_count, &b->values);
-  if (status == CVTM_OK) status = cvtm_builder_vertices(b, points, d->vertex_count);
-  if (status == CVTM_OK && cells > 0) {
-    status = take_array(d, &d->offsets, "offsets", cells, &offsets);
-    const double last = status == CVTM_OK ? offsets[cells - 1] : 0;
-    if (last >= 0 && last < 0x1p52)
-      corners = (int64_t)last;
-    else
-      status = cvtm_source_fail(d->source, "malformed offsets");
-    if (status == CVTM_OK) status = take_array(d, &d->types, "types", cells, &types);
-    if (status == CVTM_OK)
-      status = take_array(d, &d->connectivity, "connectivity", corners, &connectivity);
-    if (status == CVTM_OK)
-      status = cvtm_builder_cells(b, cells, offsets, connectivity, corners, types);
-  }
-  free(points);
+static void build_cells(document *d, cvtm_builder *b) {
+  const int64_t cells = d->cell_count;
+  double *offsets = take_array(d, &d->offsets, "offsets", cells);
+  const double last = offsets != NULL ? offsets[cells - 1] : 0;
+  if (!(last >= 0 && last < 0x1p52)) cvtm_source_fail(d->source, "malformed offsets");
+  double *types = take_array(d, &d->types, "types", cells);
+  const int64_t corners = cvtm_source_is_good(d->source) ? (int64_t)last : 0;
+  double *connectivity = take_array(d, &d->connectivity, "connectivity", corners);
+  if (cvtm_source_is_good(d->source))
+    cvtm_builder_cells(b, cells, offsets, connectivity, corners, types);
   free(offsets);
-  free(connectivity);
   free(types);
-  return status;
+  free(connectivity);
 }
 
 static cvtm_status read_vtu(cvtm_source *s, cvtm_builder *b) {
   static const cvtm_xml_handlers handlers = {start_element, end_element};
   document d = {.source = s, .wants_field = b->wants_field, .field_name = b->field};
-  CVTM_TRY(cvtm_xml_parse(s, &handlers, &d));
-  if (d.pieces == 0) return cvtm_source_fail(s, "no piece");
-  return build_mesh(&d, b);
+  cvtm_xml_parse(s, &handlers, &d);
+  if (d.pieces == 0) cvtm_source_fail(s, "no piece");
+  double *points =
+      d.vertex_count > 0 ? take_array(&d, &d.points, "points", 3 * d.vertex_count) : NULL;
+  if (d.field.seen) b->values = take_array(&d, &d.field, "point data", d.vertex_count);
+  if (points != NULL) cvtm_builder_vertices(b, points, d.vertex_count);
+  free(points);
+  if (d.cell_count > 0) build_cells(&d, b);
+  return s->status;
 }
 
 /* ---- Writing ---- */

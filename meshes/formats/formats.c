@@ -23,20 +23,24 @@ cvtm_source cvtm_source_open(const char *name, const unsigned char *bytes, size_
 cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...) {
   char reason[256];
   va_list arguments;
+  if (source->status != CVTM_OK) return source->status;
   va_start(arguments, format);
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
   vsnprintf(reason, sizeof reason, format, arguments);
   cvtm_numeric_locale_leave(locale);
   va_end(arguments);
-  if (source->binary || source->offsets)
-    return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: byte %zu: %s", source->name, source->at,
-                     reason);
-  return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: line %" PRId64 ": %s", source->name,
-                   source->line, reason);
+  source->status = source->binary || source->offsets
+                       ? cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: byte %zu: %s",
+                                   source->name, source->at, reason)
+                       : cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: line %" PRId64 ": %s",
+                                   source->name, source->line, reason);
+  return source->status;
 }
 
 cvtm_status cvtm_source_no_memory(cvtm_source *source) {
-  return cvtm_fail(source->error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  if (source->status == CVTM_OK)
+    source->status = cvtm_fail(source->error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  return source->status;
 }
 
 static int is_blank(unsigned char c) { return c == ' ' || (c >= '\t' && c <= '\r' && c != '\n'); }
@@ -53,7 +57,7 @@ int cvtm_source_line_token(cvtm_source *s, cvtm_token *token) {
   }
   token->text = (const char *)s->data + start;
   token->length = s->at - start;
-  return token->length > 0;
+  return token->length > 0 && s->status == CVTM_OK;
 }
 
 void cvtm_source_end_line(cvtm_source *s) {
@@ -66,7 +70,7 @@ void cvtm_source_end_line(cvtm_source *s) {
 
 int cvtm_source_token(cvtm_source *s, cvtm_token *token) {
   while (!cvtm_source_line_token(s, token)) {
-    if (s->at >= s->size) return 0;
+    if (s->at >= s->size || s->status != CVTM_OK) return 0;
     cvtm_source_end_line(s);
   }
   return 1;
@@ -108,28 +112,27 @@ cvtm_status cvtm_source_expect(cvtm_source *s, const char *word) {
   return cvtm_source_fail(s, "expected '%s'", word);
 }
 
-cvtm_status cvtm_source_value(cvtm_source *s, cvtm_scalar type, double *value) {
-  if (s->binary) {
-    size_t size = cvtm_scalar_size(type);
-    if (s->size - s->at < size) return cvtm_source_fail(s, "the file ends too early");
-    *value = cvtm_scalar_unpack(type, s->big, s->data + s->at);
-    s->at += size;
-    return CVTM_OK;
-  }
+double cvtm_source_value(cvtm_source *s, cvtm_scalar type) {
+  const size_t size = cvtm_scalar_size(type);
+  double value = 0;
   cvtm_token token;
-  if (!cvtm_source_token(s, &token)) return cvtm_source_fail(s, "the file ends too early");
-  if (!cvtm_token_number(token, value)) return cvtm_source_fail(s, "expected a number");
-  return CVTM_OK;
+  if (s->binary ? s->size - s->at < size : !cvtm_source_token(s, &token)) {
+    cvtm_source_fail(s, "the file ends too early");
+  } else if (s->binary && s->status == CVTM_OK) {
+    value = cvtm_scalar_unpack(type, s->big, s->data + s->at);
+    s->at += size;
+  } else if (!s->binary && !cvtm_token_number(token, &value)) {
+    cvtm_source_fail(s, "expected a number");
+  }
+  return s->status == CVTM_OK ? value : 0;
 }
 
-cvtm_status cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, int64_t high,
-                                const char *what, int64_t *value) {
-  double v;
-  CVTM_TRY(cvtm_source_value(s, type, &v));
+int64_t cvtm_source_integer(cvtm_source *s, cvtm_scalar type, int64_t low, int64_t high,
+                            const char *what) {
+  const double v = cvtm_source_value(s, type);
   if (!(v >= (double)low && v <= (double)high && fabs(v) < 0x1p62) || v != (double)(int64_t)v)
-    return cvtm_source_fail(s, "%s out of range", what);
-  *value = (int64_t)v;
-  return CVTM_OK;
+    cvtm_source_fail(s, "%s out of range", what);
+  return s->status == CVTM_OK ? (int64_t)v : 0;
 }
 
 /* Unpacks values. The usual types have their own loops, in which the type is a constant. */
@@ -146,29 +149,26 @@ static void unpack_values(cvtm_scalar type, int big, const unsigned char *bytes,
   }
 }
 
-cvtm_status cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count, double **values) {
-  *values = NULL;
+double *cvtm_source_values(cvtm_source *s, cvtm_scalar type, int64_t count) {
   size_t rest = s->size - s->at;
   /* in text a value takes at least a digit and a blank, the last one only a digit */
   size_t most = s->binary ? rest / cvtm_scalar_size(type) : (rest + 1) / 2;
   if (count < 0 || (uint64_t)count > most)
-    return cvtm_source_fail(
-        s, "%" PRId64 " values are promised, but the file is too short for them", count);
+    cvtm_source_fail(s, "%" PRId64 " values are promised, but the file is too short for them",
+                     count);
+  if (s->status != CVTM_OK) return NULL;
   double *v = malloc(((size_t)count + 1) * sizeof *v);
-  if (v == NULL) return cvtm_source_no_memory(s);
-  if (s->binary) {
+  if (v == NULL) {
+    cvtm_source_no_memory(s);
+  } else if (s->binary) {
     unpack_values(type, s->big, s->data + s->at, count, v);
     s->at += cvtm_scalar_size(type) * (size_t)count;
+  } else {
+    for (int64_t i = 0; i < count && s->status == CVTM_OK; ++i) v[i] = cvtm_source_value(s, type);
   }
-  for (int64_t i = 0; i < count && !s->binary; ++i) {
-    cvtm_status status = cvtm_source_value(s, type, &v[i]);
-    if (status != CVTM_OK) {
-      free(v);
-      return status;
-    }
-  }
-  *values = v;
-  return CVTM_OK;
+  if (s->status == CVTM_OK) return v;
+  free(v);
+  return NULL;
 }
 
 /* ---- numbers in text ---- */
@@ -426,11 +426,9 @@ typedef struct parse {
   size_t first; /* begin of the document in the source; first_line: the line of `first`, from 0 */
   int64_t first_line;
   int depth, done;
-  cvtm_status status;
 } parse;
 
-static void end_parse(parse *p, cvtm_status status) {
-  p->status = status;
+static void end_parse(parse *p) {
   p->done = 1;
   XML_StopParser(p->parser, XML_FALSE);
 }
@@ -447,8 +445,8 @@ static void XMLCALL on_start(void *data, const char *name, const char **attribut
   p->source->at = p->first + (size_t)XML_GetCurrentByteIndex(p->parser) +
                   (size_t)XML_GetCurrentByteCount(p->parser);
   ++p->depth;
-  const cvtm_status status = p->handlers->start(p->context, name, attributes, &stop);
-  if (status != CVTM_OK || stop) end_parse(p, status);
+  p->handlers->start(p->context, name, attributes, &stop);
+  if (stop || !cvtm_source_is_good(p->source)) end_parse(p);
 }
 
 static void XMLCALL on_end(void *data, const char *name) {
@@ -456,8 +454,8 @@ static void XMLCALL on_end(void *data, const char *name) {
   if (p->done) return;
   find_line(p);
   --p->depth;
-  const cvtm_status status = p->handlers->end(p->context, name);
-  if (status != CVTM_OK || p->depth == 0) end_parse(p, status);
+  p->handlers->end(p->context, name);
+  if (p->depth == 0 || !cvtm_source_is_good(p->source)) end_parse(p);
 }
 
 /* Refuses nested entities, which can expand a small document to a huge one. */
@@ -470,8 +468,8 @@ static void XMLCALL on_entity(void *data, const char *name, int is_parameter, co
   if (p->done || value == NULL) return;
   if (length <= LONGEST && memchr(value, '&', (size_t)length) == NULL) return;
   find_line(p);
-  end_parse(p, cvtm_source_fail(p->source,
-                                "a long entity, or one that refers to another, is not supported"));
+  cvtm_source_fail(p->source, "a long entity, or one that refers to another, is not supported");
+  end_parse(p);
 }
 
 /* Reads any 8-bit encoding as Latin-1, since names, numbers and base64 are ASCII. */
@@ -484,43 +482,44 @@ static int XMLCALL on_encoding(void *data, const char *name, XML_Encoding *encod
   return XML_STATUS_OK;
 }
 
-static cvtm_status fail_malformed(parse *p) {
+static void fail_malformed(parse *p) {
   const enum XML_Error error = XML_GetErrorCode(p->parser);
-  if (error == XML_ERROR_NO_MEMORY) return cvtm_source_no_memory(p->source);
+  if (error == XML_ERROR_NO_MEMORY) cvtm_source_no_memory(p->source);
   find_line(p);
-  return cvtm_source_fail(p->source, "malformed XML: %s", XML_ErrorString(error));
+  cvtm_source_fail(p->source, "malformed XML: %s", XML_ErrorString(error));
 }
 
-static cvtm_status parse_all(parse *p) {
+static void parse_all(parse *p) {
   const cvtm_source *s = p->source;
   const size_t most = (size_t)1 << 30; /* because expat's lengths are int */
-  for (size_t at = p->first; !p->done;) {
+  int is_last = 0;
+  for (size_t at = p->first; !p->done && !is_last && cvtm_source_is_good(s);) {
     const size_t left = s->size - at, taken = left < most ? left : most;
-    const int is_last = taken == left;
+    is_last = taken == left;
     const enum XML_Status parsed =
         XML_Parse(p->parser, (const char *)s->data + at, (int)taken, is_last);
     at += taken;
-    if (!p->done && parsed == XML_STATUS_ERROR) return fail_malformed(p);
-    if (is_last) break;
+    if (!p->done && parsed == XML_STATUS_ERROR) fail_malformed(p);
   }
-  return p->status;
 }
 
-cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context) {
+void cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context) {
   parse p = {.source = source, .handlers = handlers, .context = context, .first = source->at};
   /* skip blanks before the XML declaration, which expat would refuse */
   while (p.first < source->size && strchr(" \t\r\n", source->data[p.first]) != NULL &&
          source->data[p.first] != 0)
     p.first_line += source->data[p.first++] == '\n';
   p.parser = XML_ParserCreate(NULL);
-  if (p.parser == NULL) return cvtm_source_no_memory(source);
+  if (p.parser == NULL) {
+    cvtm_source_no_memory(source);
+    return;
+  }
   XML_SetUserData(p.parser, &p);
   XML_SetElementHandler(p.parser, on_start, on_end);
   XML_SetEntityDeclHandler(p.parser, on_entity);
   XML_SetUnknownEncodingHandler(p.parser, on_encoding, NULL);
-  const cvtm_status status = parse_all(&p);
+  parse_all(&p);
   XML_ParserFree(p.parser);
-  return status;
 }
 
 const char *cvtm_xml_attribute(const char **attributes, const char *name) {

@@ -1,7 +1,8 @@
 /* Inside meshes only: functions that the file formats share. A source is a file in memory with one
  * cursor for text and for binary numbers, because MSH mixes both; messages name the position of the
- * cursor. A builder collects the mesh that is being read. A file mesh is a mesh to write, in the
- * coordinates of the file. */
+ * cursor. A source keeps its first error, so that a reader can look at it after many reads. A
+ * builder collects the mesh that is being read. A file mesh is a mesh to write, in the coordinates
+ * of the file. */
 #pragma once
 
 #include "meshes/format.h"
@@ -143,6 +144,7 @@ typedef struct cvtm_source {
   int big;         /* nonzero: binary values are big-endian */
   int64_t skipped; /* number of items that were ignored */
   cvtm_error *error;
+  cvtm_status status; /* CVTM_OK until the first failure, after which nothing is read any more */
 } cvtm_source;
 
 /* Makes a source from a file in memory, and skips a UTF-8 byte order mark. */
@@ -154,12 +156,18 @@ typedef struct cvtm_token {
   size_t length;    /* at least 1 */
 } cvtm_token;
 
-/* Fails with CVTM_ERROR_INPUT: "<name>: line 7: <reason>" or "<name>: byte 80: <reason>". */
+/* Fails with CVTM_ERROR_INPUT: "<name>: line 7: <reason>" or "<name>: byte 80: <reason>", or with
+ * CVTM_ERROR_MEMORY. Does nothing after an earlier failure. Returns source->status. */
 CVTM_PRINTF(2, 3)
 cvtm_status cvtm_source_fail(cvtm_source *source, const char *format, ...);
 cvtm_status cvtm_source_no_memory(cvtm_source *source);
 
-/* Reads the next token, on any line or only on the current line; returns 0 if there is none. */
+static inline int cvtm_source_is_good(const cvtm_source *source) {
+  return source->status == CVTM_OK;
+}
+
+/* Reads the next token, on any line or only on the current line; returns 0 if there is none, and
+ * after a failure. */
 int cvtm_source_token(cvtm_source *source, cvtm_token *token);
 int cvtm_source_line_token(cvtm_source *source, cvtm_token *token);
 /* Moves to the start of the next line. */
@@ -170,19 +178,21 @@ int cvtm_token_number(cvtm_token token, double *value);
 /* Reads a token and fails unless it is `word`. */
 cvtm_status cvtm_source_expect(cvtm_source *source, const char *word);
 
-/* Reads the next value: a token or, if source->binary is set, bytes of the type. */
-cvtm_status cvtm_source_value(cvtm_source *source, cvtm_scalar type, double *value);
-/* Reads an integer in [low, high] as cvtm_source_value does; `what` names it in the message. */
-cvtm_status cvtm_source_integer(cvtm_source *source, cvtm_scalar type, int64_t low, int64_t high,
-                                const char *what, int64_t *value);
+/* Reads the next value: a token or, if source->binary is set, bytes of the type. Returns 0 on
+ * failure. */
+double cvtm_source_value(cvtm_source *source, cvtm_scalar type);
+/* Reads an integer in [low, high] as cvtm_source_value does; `what` names it in the message.
+ * Returns 0 on failure. */
+int64_t cvtm_source_integer(cvtm_source *source, cvtm_scalar type, int64_t low, int64_t high,
+                            const char *what);
 /* Reads count values into malloc'd memory; fails before allocation if the rest of the file is too
- * short for count values. */
-cvtm_status cvtm_source_values(cvtm_source *source, cvtm_scalar type, int64_t count,
-                               double **values);
+ * short for count values. Returns NULL on failure. */
+double *cvtm_source_values(cvtm_source *source, cvtm_scalar type, int64_t count);
 
+/* Errors of a builder are those of its source. */
 typedef struct cvtm_builder {
-  cvtm_source *source; /* for messages */
-  double *points;      /* 2 * vertex_count, as in the file */
+  cvtm_source *source;
+  double *points; /* 2 * vertex_count, as in the file */
   int64_t vertex_count, vertex_capacity;
   int32_t *triangles;
   int64_t triangle_count, triangle_capacity;
@@ -193,19 +203,17 @@ typedef struct cvtm_builder {
   unsigned char *middle; /* per vertex: 1 for a node in the middle of an edge; NULL: none */
 } cvtm_builder;
 
-cvtm_status cvtm_builder_vertex(cvtm_builder *builder, double x, double y, double z);
 /* place: x, y, z of each vertex. */
-cvtm_status cvtm_builder_vertices(cvtm_builder *builder, const double *place, int64_t count);
-/* index: from 0, below vertex_count. */
-cvtm_status cvtm_builder_triangle(cvtm_builder *builder, const double index[3]);
-/* Marks a node that a second-order triangle has in the middle of an edge. The node becomes a vertex
- * of the mesh only if some triangle has it as a corner. All vertices must be added before. */
-cvtm_status cvtm_builder_middle(cvtm_builder *builder, double index);
+void cvtm_builder_vertices(cvtm_builder *builder, const double *place, int64_t count);
+/* Adds a triangle. index: its corners, then, if there are 6 nodes, those in the middle of its
+ * edges; from 0, below vertex_count. A node in the middle of an edge becomes a vertex of the mesh
+ * only if some triangle has it as a corner. All vertices must be added before. */
+void cvtm_builder_triangle(cvtm_builder *builder, const double *index, int nodes);
 
 /* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are VTK's:
  * triangles are added, vertices and lines are skipped, other types are refused. */
-cvtm_status cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
-                               const double *connectivity, int64_t corners, const double *types);
+void cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
+                        const double *connectivity, int64_t corners, const double *types);
 
 /* The points of a file, and their classes if wanted and given in the file; malloc'd. */
 typedef struct cvtm_point_list {
@@ -222,20 +230,20 @@ cvtm_status cvtm_points_open_as_is(const cvtm_input *source, double **points, in
 
 /* ---- XML documents, parsed by expat ---- */
 
-/* Called for each element in the order of the document, with source->line at its tag. A status
- * other than CVTM_OK ends the parse. */
+/* Called for each element in the order of the document, with source->line at its tag. A failure of
+ * the source ends the parse. */
 typedef struct cvtm_xml_handlers {
   /* attributes: names and values in turn, NULL at the end. source->at: the first byte of the
    * content of the element. Set *stop = 1 to end parsing; the rest of the file need not be XML. */
-  cvtm_status (*start)(void *context, const char *name, const char **attributes, int *stop);
-  cvtm_status (*end)(void *context, const char *name);
+  void (*start)(void *context, const char *name, const char **attributes, int *stop);
+  void (*end)(void *context, const char *name);
 } cvtm_xml_handlers;
 
 /* Parses up to the end of the root element. The caller finds character data in the source, between
- * the positions of the calls. CVTM_ERROR_INPUT with the line for a document that is not
- * well-formed, for an entity that refers to another or is longer than 1024 bytes, and for entities
+ * the positions of the calls. Fails with the line for a document that is not well-formed, for an
+ * entity that refers to another or is longer than 1024 bytes, and for entities
  * that make the document much longer (expat's limit); external entities are not read. */
-cvtm_status cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context);
+void cvtm_xml_parse(cvtm_source *source, const cvtm_xml_handlers *handlers, void *context);
 
 /* The value of an attribute, NULL if it is absent. */
 const char *cvtm_xml_attribute(const char **attributes, const char *name);
@@ -252,14 +260,14 @@ typedef struct cvtm_triangle_vertices {
 
 /* Reads a list of vertices: a header line, then a line for each vertex. On failure there is nothing
  * to free. */
-cvtm_status cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
+void cvtm_triangle_read_vertices(cvtm_source *source, cvtm_triangle_vertices *vertices);
 void cvtm_triangle_vertices_free(cvtm_triangle_vertices *vertices);
 
 /* Reads the vertices and segments of a .poly file, or the vertices of its .node file and then the
  * segments. ends: 2 per segment, counted from 0; markers: one per segment, 0 where the file has
  * none. The caller frees the arrays, also on failure. */
-cvtm_status cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices,
-                                     int32_t **ends, int32_t **marker, int64_t *count);
+void cvtm_triangle_read_graph(cvtm_source *source, cvtm_triangle_vertices *vertices, int32_t **ends,
+                              int32_t **marker, int64_t *count);
 
 /* ---- rings of polygon files ---- */
 

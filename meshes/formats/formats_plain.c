@@ -49,32 +49,28 @@ static void write_obj(FILE *file, const cvtm_file_mesh *m) {
   cvtm_write_items(file, m->triangle_count, CVTM_TEXT_CORNERS + 2, obj_face, m);
 }
 
-static cvtm_status read_obj_vertex(cvtm_source *s, cvtm_builder *b) {
-  double v[3];
-  for (int k = 0; k < 3; ++k) {
-    cvtm_token token;
-    if (!cvtm_source_line_token(s, &token) || !cvtm_token_number(token, &v[k]))
-      return cvtm_source_fail(s, "a vertex needs three numbers");
-  }
-  return cvtm_builder_vertex(b, v[0], v[1], v[2]);
+static void read_obj_vertex(cvtm_source *s, cvtm_builder *b) {
+  double place[3] = {0};
+  cvtm_token token;
+  for (int k = 0; k < 3; ++k)
+    if (!cvtm_source_line_token(s, &token) || !cvtm_token_number(token, &place[k]))
+      cvtm_source_fail(s, "a vertex needs three numbers");
+  cvtm_builder_vertices(b, place, 1);
 }
 
-static cvtm_status read_obj_face(cvtm_source *s, cvtm_builder *b) {
-  double index[3];
+static void read_obj_face(cvtm_source *s, cvtm_builder *b) {
+  double index[3] = {0};
   int corners = 0;
   cvtm_token token;
-  while (cvtm_source_line_token(s, &token)) {
-    if (corners == 3) return cvtm_source_fail(s, "a face is not a triangle");
+  for (; cvtm_source_line_token(s, &token) && corners < 3; ++corners) {
     size_t length = 0; /* ignore the texture or normal after a slash */
     while (length < token.length && token.text[length] != '/') ++length;
     token.length = length;
-    if (!cvtm_token_number(token, &index[corners]))
-      return cvtm_source_fail(s, "malformed vertex index");
+    if (!cvtm_token_number(token, &index[corners])) cvtm_source_fail(s, "malformed vertex index");
     index[corners] += index[corners] < 0 ? (double)b->vertex_count : -1;
-    ++corners;
   }
-  if (corners != 3) return cvtm_source_fail(s, "a face is not a triangle");
-  return cvtm_builder_triangle(b, index);
+  if (corners < 3 || token.length > 0) cvtm_source_fail(s, "a face is not a triangle");
+  cvtm_builder_triangle(b, index, 3);
 }
 
 static int is_ignored(cvtm_token token) {
@@ -91,14 +87,14 @@ static cvtm_status read_obj(cvtm_source *s, cvtm_builder *b) {
   cvtm_token token;
   while (cvtm_source_token(s, &token)) {
     if (cvtm_token_is(token, "v"))
-      CVTM_TRY(read_obj_vertex(s, b));
+      read_obj_vertex(s, b);
     else if (cvtm_token_is(token, "f"))
-      CVTM_TRY(read_obj_face(s, b));
+      read_obj_face(s, b);
     else if (!is_ignored(token))
-      return cvtm_source_fail(s, "unknown keyword");
+      cvtm_source_fail(s, "unknown keyword");
     cvtm_source_end_line(s);
   }
-  return CVTM_OK;
+  return s->status;
 }
 
 const cvtm_format cvtm_format_obj = {.extension = "obj",

@@ -219,55 +219,50 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
 
 /* ---- the builder ---- */
 
-cvtm_status cvtm_builder_vertices(cvtm_builder *b, const double *place, int64_t count) {
-  if (count > INT32_MAX - b->vertex_count) return cvtm_source_fail(b->source, "too many vertices");
-  if (!cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + count))
-    return cvtm_source_no_memory(b->source);
+void cvtm_builder_vertices(cvtm_builder *b, const double *place, int64_t count) {
+  if (count > INT32_MAX - b->vertex_count) cvtm_source_fail(b->source, "too many vertices");
+  if (cvtm_source_is_good(b->source) &&
+      !cvtm_grow(&b->points, 2 * sizeof *b->points, &b->vertex_capacity, b->vertex_count + count))
+    cvtm_source_no_memory(b->source);
+  if (!cvtm_source_is_good(b->source)) return;
   if (b->vertex_count == 0 && count > 0) b->z = place[2];
   double *to = b->points + 2 * b->vertex_count;
   for (int64_t i = 0; i < count; ++i, place += 3) {
     if (!isfinite(place[0]) || !isfinite(place[1]) || !isfinite(place[2]))
-      return cvtm_source_fail(b->source, "a coordinate is not finite");
-    if (place[2] != b->z) return cvtm_source_fail(b->source, "the mesh is not planar: z varies");
+      cvtm_source_fail(b->source, "a coordinate is not finite");
+    if (place[2] != b->z) cvtm_source_fail(b->source, "the mesh is not planar: z varies");
     to[2 * i] = place[0];
     to[2 * i + 1] = place[1];
   }
   b->vertex_count += count;
-  return CVTM_OK;
 }
 
-cvtm_status cvtm_builder_vertex(cvtm_builder *b, double x, double y, double z) {
-  return cvtm_builder_vertices(b, (const double[3]){x, y, z}, 1);
-}
-
-static inline int names_vertex(const cvtm_builder *b, double index) {
-  return index >= 0 && index < (double)b->vertex_count && index == (double)(int32_t)index;
-}
-
-cvtm_status cvtm_builder_triangle(cvtm_builder *b, const double index[3]) {
-  for (int k = 0; k < 3; ++k) {
-    if (!names_vertex(b, index[k]))
-      return cvtm_source_fail(b->source, "a triangle refers to a vertex that does not exist");
-  }
-  if (!cvtm_grow(&b->triangles, 3 * sizeof *b->triangles, &b->triangle_capacity,
-                 b->triangle_count + 1))
-    return cvtm_source_no_memory(b->source);
-  for (int k = 0; k < 3; ++k) b->triangles[3 * b->triangle_count + k] = (int32_t)index[k];
-  ++b->triangle_count;
-  return CVTM_OK;
-}
-
-cvtm_status cvtm_builder_middle(cvtm_builder *b, double index) {
-  if (!names_vertex(b, index))
-    return cvtm_source_fail(b->source, "a triangle refers to a node that does not exist");
+/* Marks a node in the middle of an edge. */
+static void mark_middle(cvtm_builder *b, double index) {
   if (b->middle == NULL) b->middle = calloc((size_t)b->vertex_count, 1);
-  if (b->middle == NULL) return cvtm_source_no_memory(b->source);
-  b->middle[(int64_t)index] = 1;
-  return CVTM_OK;
+  if (b->middle == NULL)
+    cvtm_source_no_memory(b->source);
+  else
+    b->middle[(int64_t)index] = 1;
 }
 
-cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
-                               const double *connectivity, int64_t corners, const double *types) {
+void cvtm_builder_triangle(cvtm_builder *b, const double *index, int nodes) {
+  for (int k = 0; k < nodes; ++k)
+    if (!(index[k] >= 0 && index[k] < (double)b->vertex_count) ||
+        index[k] != (double)(int32_t)index[k])
+      cvtm_source_fail(b->source, "a triangle refers to a %s that does not exist",
+                       k < 3 ? "vertex" : "node");
+  if (cvtm_source_is_good(b->source) && !cvtm_grow(&b->triangles, 3 * sizeof *b->triangles,
+                                                   &b->triangle_capacity, b->triangle_count + 1))
+    cvtm_source_no_memory(b->source);
+  if (!cvtm_source_is_good(b->source)) return;
+  for (int k = 0; k < 3; ++k) b->triangles[3 * b->triangle_count + k] = (int32_t)index[k];
+  for (int k = 3; k < nodes; ++k) mark_middle(b, index[k]);
+  ++b->triangle_count;
+}
+
+void cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
+                        const double *connectivity, int64_t corners, const double *types) {
   enum {
     VERTEX = 1,
     POLY_LINE = 4,
@@ -277,22 +272,18 @@ cvtm_status cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *end
     QUADRATIC_TRIANGLE = 22
   };
   double start = 0;
-  for (int64_t k = 0; k < cells; ++k) {
-    double type = types[k];
-    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
-      return cvtm_source_fail(b->source, "the offsets of the cells are out of order");
+  for (int64_t k = 0; k < cells && cvtm_source_is_good(b->source); ++k) {
+    const double type = types[k];
     const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;
-    const double *node = connectivity + (int64_t)start;
-    if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
-        ends[k] - start == nodes) {
-      CVTM_TRY(cvtm_builder_triangle(b, node));
-      for (int c = 3; c < nodes; ++c) CVTM_TRY(cvtm_builder_middle(b, node[c]));
-    } else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE) {
-      return cvtm_source_fail(b->source, "a cell is not a triangle");
-    }
+    if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
+      cvtm_source_fail(b->source, "the offsets of the cells are out of order");
+    else if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
+             ends[k] - start == nodes)
+      cvtm_builder_triangle(b, connectivity + (int64_t)start, nodes);
+    else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE)
+      cvtm_source_fail(b->source, "a cell is not a triangle");
     start = ends[k];
   }
-  return CVTM_OK;
 }
 
 /* ---- reading ---- */
