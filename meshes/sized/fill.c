@@ -38,7 +38,6 @@ typedef struct filler {
   int64_t head, count, capacity;
   proposal *proposals; /* six per seed of a batch */
   int64_t proposal_capacity;
-  int is_scattered; /* nonzero: vertices have not been added row by row */
   cvtm_cavity cavity;
 } filler;
 
@@ -86,6 +85,11 @@ static int64_t walk(const cvtm_half_edges *m, int64_t h, cvtm_grid_point to) {
     const cvtm_grid_point apex = m->grid[cvtm_apex_of(m, g)];
     h = cvtm_orient(p, to, apex) >= 0 ? cvtm_half_after(g) : cvtm_half_before(g);
   }
+}
+
+int64_t cvtm_sizer_see(const cvtm_sizer *z, int32_t p, cvtm_grid_point to) {
+  const int64_t h = find_wedge(&z->m, p, to);
+  return h >= 0 ? walk(&z->m, h, to) : -1;
 }
 
 /* Nonzero if a corner of triangle t, or of a triangle beside t, is closer to `to` than allowed. */
@@ -218,16 +222,11 @@ static cvtm_status accept(filler *f, proposal *p) {
   return t >= 0 ? insert(f, t, p->to, p->size, &p->v) : CVTM_OK;
 }
 
-/* Adds vertices beside n seeds, at first beside every `step`th one, a power of two. A circle
- * through two vertices of a long row and the far side of an empty region contains many points of
- * the next row; with some of these in place, few triangles change for each of the others. */
-static cvtm_status accept_all(filler *f, int64_t n, int64_t step) {
+/* Adds vertices beside n seeds. */
+static cvtm_status accept_all(filler *f, int64_t n) {
   cvtm_status status = CVTM_OK;
-  if (step > 1) f->is_scattered = 1;
-  for (int64_t first = 0; step > 0; first = step /= 2)
-    for (int64_t i = first; i<n; i += first> 0 ? 2 * step : step)
-      for (proposal *p = f->proposals + 6 * i; p < f->proposals + 6 * i + 6; ++p)
-        if (p->v >= 0 && status == CVTM_OK) status = accept(f, p);
+  for (proposal *p = f->proposals; p < f->proposals + 6 * n && status == CVTM_OK; ++p)
+    if (p->v >= 0) status = accept(f, p);
   for (int64_t i = 0; i < 6 * n && status == CVTM_OK; ++i)
     if (f->proposals[i].v >= 0) status = push_seed(f, f->proposals[i].v, f->proposals[i].direction);
   return status;
@@ -248,8 +247,7 @@ static cvtm_status grow_over(filler *f, int64_t h) {
     height = sqrt(3) / 6 * (length + 2 * wanted);
   }
   const cvtm_grid_point to = place_near(mx - dy / length * height, my + dx / length * height);
-  const int64_t wedge = find_wedge(m, a, to);
-  const int64_t t = wedge >= 0 && length > 2 ? walk(m, wedge, to) : -1;
+  const int64_t t = length > 2 ? cvtm_sizer_see(z, a, to) : -1;
   int32_t made = -1;
   if (t < 0) return CVTM_OK;
   const cvtm_status status = insert(f, t, to, cvtm_sizer_at(z, region, to.x, to.y), &made);
@@ -259,21 +257,19 @@ static cvtm_status grow_over(filler *f, int64_t h) {
 /* Grows the lattice from all seeds. Threads propose vertices for the seeds of a batch, which are
  * then inserted one after another. Several threads also measure proposals that will be in vain. */
 static cvtm_status empty_queue(filler *f) {
-  enum { BATCH = 4096, WORTH_THREADS = 128, LONG_ROW = 512, FAR_APART = 32 };
+  enum { BATCH = 4096, WORTH_THREADS = 128 };
   const cvtm_sizer *z = f->z;
   const int has_threads = omp_get_max_threads() > 1;
   cvtm_status status = CVTM_OK;
   while (f->head < f->count && status == CVTM_OK) {
     const seed *seeds = f->queue + f->head;
-    int bent = 0;
     const int64_t n = f->count - f->head < BATCH ? f->count - f->head : BATCH;
     if (!cvtm_grow(&f->proposals, sizeof *f->proposals, &f->proposal_capacity, 6 * n))
       return cvtm_no_memory(z->error, "the mesh");
-#pragma omp parallel for schedule(static) reduction(| : bent) if (n >= WORTH_THREADS)
+#pragma omp parallel for schedule(static) if (n >= WORTH_THREADS)
     for (int64_t i = 0; i < n; ++i) {
       double turn[2];
       find_turn(z, seeds[i].v, turn);
-      bent |= turn[0] != 0 || turn[1] != 0;
       for (int k = 0; k < 6; ++k) {
         proposal *p = &f->proposals[6 * i + k];
         propose(z, &seeds[i], seeds[i].direction + k * CVTM_PI / 3, turn, p);
@@ -281,7 +277,7 @@ static cvtm_status empty_queue(filler *f) {
       }
     }
     f->head += n;
-    status = accept_all(f, n, n >= LONG_ROW && bent == 0 ? FAR_APART : 1);
+    status = accept_all(f, n);
   }
   return status;
 }
@@ -320,7 +316,7 @@ static cvtm_status fill_hole(filler *f, int64_t t, int64_t *filled) {
   if (!is_hole(f->z, t, centre, &size)) return CVTM_OK;
   const int32_t a = m->corner[3 * t];
   const cvtm_grid_point to = place_near(m->grid[a].x + centre[0], m->grid[a].y + centre[1]);
-  const int64_t h = find_wedge(m, a, to), at = h >= 0 ? walk(m, h, to) : -1;
+  const int64_t at = cvtm_sizer_see(f->z, a, to);
   int32_t made = -1;
   if (at < 0) return CVTM_OK;
   const cvtm_status status = insert(f, at, to, size, &made);
@@ -419,13 +415,26 @@ static cvtm_status grow_over_part(filler *f, int64_t part) {
   return status;
 }
 
+/* Lays the lattice of the first edge, over its middle. */
+static cvtm_status lay_first(filler *f, const start *starts) {
+  int32_t *rim = NULL;
+  int64_t count = 0, parts = 0;
+  double direction = 0;
+  while (parts < f->z->parts.edge_count && starts[parts].edge == starts[0].edge) ++parts;
+  if (parts == 0) return CVTM_OK;
+  cvtm_status status = cvtm_sizer_lay(f->z, starts[parts / 2].part, &rim, &count, &direction);
+  for (int64_t k = 0; k < count && status == CVTM_OK; ++k) status = push_seed(f, rim[k], direction);
+  free(rim);
+  return status;
+}
+
 /* All parts of one edge begin a lattice together. This lattice grows as far as it can before the
  * next edge begins one. */
 static cvtm_status grow_from_boundary(filler *f) {
   const cvtm_sizer *z = f->z;
   start *starts = order_starts(z);
   if (starts == NULL) return cvtm_no_memory(z->error, "the mesh");
-  cvtm_status status = CVTM_OK;
+  cvtm_status status = lay_first(f, starts);
   for (int64_t k = 0; k < z->parts.edge_count && status == CVTM_OK; ++k) {
     status = grow_over_part(f, starts[k].part);
     const int is_last = k + 1 == z->parts.edge_count || starts[k + 1].edge != starts[k].edge;
@@ -437,21 +446,6 @@ static cvtm_status grow_from_boundary(filler *f) {
   return status == CVTM_OK ? empty_queue(f) : status;
 }
 
-/* Numbers the new vertices row by row, as their seeds are. Then loops over the vertices of a large
- * mesh read memory in order. */
-static cvtm_status number_rows(const filler *f) {
-  cvtm_sizer *z = f->z;
-  int32_t *number = malloc(((size_t)z->m.vertex_count + 1) * sizeof *number);
-  if (number == NULL) return cvtm_no_memory(z->error, "the mesh");
-  int32_t next = (int32_t)z->fixed_count;
-  for (int32_t v = 0; v < next; ++v) number[v] = v;
-  for (int64_t i = 0; i < f->count; ++i)
-    if (f->queue[i].v >= z->fixed_count) number[f->queue[i].v] = next++;
-  const cvtm_status status = cvtm_sizer_order(z, number);
-  free(number);
-  return status;
-}
-
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
   filler f = {.z = z};
   int64_t filled = 1;
@@ -460,7 +454,6 @@ cvtm_status cvtm_sizer_fill(cvtm_sizer *z) {
   for (int round = 0; round < 8 && filled > 0 && status == CVTM_OK; ++round)
     status = fill_holes(&f, &filled);
   cvtm_sizer_estimate_again(z);
-  if (status == CVTM_OK && f.is_scattered) status = number_rows(&f);
   free(f.queue);
   free(f.proposals);
   free(f.cavity.triangle);

@@ -171,9 +171,13 @@ cvtm_status cvtm_sizer_estimate(cvtm_sizer *z);
 void cvtm_sizer_estimate_again(cvtm_sizer *z);
 /* Fills the triangulation with vertices. */
 cvtm_status cvtm_sizer_fill(cvtm_sizer *z);
-/* Renumbers the vertices, and the triangles in the order of their largest vertices. number: the new
- * number of each vertex; the vertices of the boundary keep theirs. */
-cvtm_status cvtm_sizer_order(cvtm_sizer *z, const int32_t *number);
+/* Fills a large part of the domain where sizes hardly differ with a lattice that continues over a
+ * part of the boundary. rim: the vertices beside which it ends, which the caller frees; direction:
+ * the angle of its edges. Does nothing if there is no such place. */
+cvtm_status cvtm_sizer_lay(cvtm_sizer *z, int64_t part, int32_t **rim, int64_t *count,
+                           double *direction);
+/* The triangle that contains a point; -1 if the boundary is between vertex p and the point. */
+int64_t cvtm_sizer_see(const cvtm_sizer *z, int32_t p, cvtm_grid_point to);
 /* Lists vertices inside by colours, still ones only if with_still. Returns 0 if memory runs out. */
 int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
 /* Moves, adds and removes vertices. */

@@ -648,7 +648,6 @@ TEST(test_result_is_a_function_of_the_input) {
   compare_threads();
 }
 
-/* Vertices of long rows are added with gaps first, and then renumbered. */
 TEST(test_long_rows) {
   output out;
   begin(1);
@@ -656,6 +655,27 @@ TEST(test_long_rows) {
   compare_threads();
   make_and_check(&out, 700 * 12);
   assert_true(out.least > 42 && out.mean > 58.5);
+  discard(&out);
+}
+
+/* Two rooms with a passage of three sizes between them, a hole, a lone point and a crack. The
+ * lattice of the first room does not leave it. */
+TEST(test_large_lattice) {
+  const double x[] = {0, 160, 160, 163, 163, 190, 190, 163, 163, 160, 160, 0},
+               y[] = {0, 0, 60, 60, 0, 0, 130, 130, 63, 63, 130, 130};
+  output out;
+  begin(1);
+  for (int k = 0; k < 12; ++k) (void)add_point(x[k], y[k]);
+  close_ring(0, 1, 0);
+  add_circle(70, 50, 9, 56, 0, 1);
+  (void)add_point(120.3, 40.1);
+  const int32_t a = add_point(30, 90), b = add_point(100, 101);
+  add_edge(a, b, 1, 1);
+  compare_threads();
+  make_and_check(&out, 160 * 130 + 27 * 130 + 9 - 28 * 81 * sin(2 * pi / 56));
+  assert_true(out.mesh.vertex_count > 24000);
+  assert_true(out.least > 38 && out.mean > 58.5);
+  assert_true(out.low > 0.95 && out.high < 1.05);
   discard(&out);
 }
 
