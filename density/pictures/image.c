@@ -114,40 +114,48 @@ static void orient_place(cvtm_image_place *place, int orientation) {
 
 /* --- Functions for decoders --- */
 
-cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
-                                  cvtm_error *error) {
+cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width,
+                                  uint64_t height) {
   if (width == 0 || height == 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the image has no pixels (%llu x %llu)",
-                     source->name, (unsigned long long)width, (unsigned long long)height);
+    return cvtm_image_fail(source, "the image has no pixels (%llu x %llu)",
+                           (unsigned long long)width, (unsigned long long)height);
   if (width > CVTM_MAX_SIDE || height > CVTM_MAX_SIDE)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: %llu x %llu pixels exceed the limit of %d per side", source->name,
-                     (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
+    return cvtm_image_fail(source, "%llu x %llu pixels exceed the limit of %d per side",
+                           (unsigned long long)width, (unsigned long long)height, CVTM_MAX_SIDE);
   const uint64_t planes = source->with_rgb ? 4 : 1;
   return cvtm_check_expansion(source->name, source->size, width * height * planes * sizeof(float),
-                              error);
+                              source->error);
 }
 
-cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
-                                   cvtm_error *error) {
+cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio) {
   if (raw / ratio > source->size)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: truncated: %zu bytes cannot hold the pixels that the header claims",
-                     source->name, source->size);
+    return cvtm_image_fail(
+        source, "truncated: %zu bytes cannot hold the pixels that the header claims", source->size);
   return CVTM_OK;
 }
 
 cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
-                                int with_alpha, cvtm_image *image, cvtm_error *error) {
+                                int with_alpha, cvtm_image *image) {
   size_t count = (size_t)width * (size_t)height;
   *image = (cvtm_image){.width = width, .height = height};
   image->value = malloc(count * sizeof *image->value);
   cvtm_prefer_large_pages(image->value, count * sizeof *image->value);
   if (with_alpha) image->alpha = malloc(count * sizeof *image->alpha);
   if (image->value == NULL || (with_alpha && image->alpha == NULL))
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels", source->name,
-                     width, height);
+    return cvtm_fail(source->error, CVTM_ERROR_MEMORY, "%s: out of memory for %d x %d pixels",
+                     source->name, width, height);
   return CVTM_OK;
+}
+
+cvtm_status cvtm_image_fail(const cvtm_image_source *source, const char *format, ...) {
+  char reason[sizeof source->error->message];
+  va_list arguments;
+  va_start(arguments, format);
+  cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
+  vsnprintf(reason, sizeof reason, format, arguments);
+  cvtm_numeric_locale_leave(locale);
+  va_end(arguments);
+  return cvtm_fail(source->error, CVTM_ERROR_INPUT, "%s: %s", source->name, reason);
 }
 
 void cvtm_image_note(cvtm_image *image, const char *format, ...) {
@@ -203,14 +211,13 @@ static int orient_planes(float **planes, size_t count, const cvtm_image *image, 
   return 1;
 }
 
-cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
-                              cvtm_error *error) {
+cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image) {
   if (orientation < 2 || orientation > 8) return CVTM_OK;
   orient_place(&image->place, orientation);
   if (!orient_planes(&image->value, 1, image, orientation) ||
       !orient_planes(&image->alpha, 1, image, orientation) ||
       !orient_planes(&image->rgb, 3, image, orientation))
-    return cvtm_image_no_memory(source, error);
+    return cvtm_image_no_memory(source);
   if (orientation >= 5) {
     int width = image->width;
     image->width = image->height;
@@ -220,33 +227,30 @@ cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, 
 }
 
 cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
-                                  double value, cvtm_error *error) {
+                                  double value) {
   float narrow = (float)value;
   if (isfinite(value) && !isfinite(narrow))
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: the value %g at pixel (%d, %d) is too large for single precision",
-                     source->name, value, x, y);
+    return cvtm_image_fail(
+        source, "the value %g at pixel (%d, %d) is too large for single precision", value, x, y);
   image->value[(size_t)y * (size_t)image->width + (size_t)x] = narrow;
   return CVTM_OK;
 }
 
 /* --- NPY --- */
 
-static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *array,
-                               cvtm_error *error) {
+static cvtm_status check_shape(const cvtm_image_source *source, const cvtm_npy *array) {
   if (array->dimensions == 2 || (array->dimensions == 3 && array->shape[2] == 1))
-    return cvtm_image_check_size(source, (uint64_t)array->shape[1], (uint64_t)array->shape[0],
-                                 error);
+    return cvtm_image_check_size(source, (uint64_t)array->shape[1], (uint64_t)array->shape[0]);
   if (array->dimensions == 3)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "%s: an array of shape (%lld, %lld, %lld) is not a density: give one "
-                     "channel, of shape (height, width)",
-                     source->name, (long long)array->shape[0], (long long)array->shape[1],
-                     (long long)array->shape[2]);
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: an array of %d dimensions is not a density: its shape must be "
-                   "(height, width)",
-                   source->name, array->dimensions);
+    return cvtm_image_fail(source,
+                           "an array of shape (%lld, %lld, %lld) is not a density: give one "
+                           "channel, of shape (height, width)",
+                           (long long)array->shape[0], (long long)array->shape[1],
+                           (long long)array->shape[2]);
+  return cvtm_image_fail(source,
+                         "an array of %d dimensions is not a density: its shape must be "
+                         "(height, width)",
+                         array->dimensions);
 }
 
 /* Moves the array's floats to the image. */
@@ -260,7 +264,7 @@ static void take_floats(cvtm_npy *array, cvtm_image *image) {
 
 /* Stores all values; fails at the first one that overflows a float. */
 static cvtm_status store_values(const cvtm_image_source *source, const cvtm_npy *array,
-                                cvtm_image *image, cvtm_error *error) {
+                                cvtm_image *image) {
   int first = image->height;
 #pragma omp parallel for schedule(static) reduction(min : first) if (array->count >= 1 << 20)
   for (int y = 0; y < image->height; ++y) {
@@ -271,40 +275,38 @@ static cvtm_status store_values(const cvtm_image_source *source, const cvtm_npy 
   cvtm_status status = CVTM_OK;
   for (int x = 0; first < image->height && status == CVTM_OK && x < image->width; ++x) {
     const double value = cvtm_npy_get(array, (int64_t)first * image->width + x);
-    status = cvtm_image_store_data(source, image, x, first, value, error);
+    status = cvtm_image_store_data(source, image, x, first, value);
   }
   return status;
 }
 
-static cvtm_status read_array(const cvtm_image_source *source, cvtm_npy *array, cvtm_error *error) {
+static cvtm_status read_array(const cvtm_image_source *source, cvtm_npy *array) {
   if (source->owned == NULL)
-    return cvtm_npy_parse(source->bytes, source->size, source->name, array, error);
+    return cvtm_npy_parse(source->bytes, source->size, source->name, array, source->error);
   unsigned char *bytes = *source->owned;
   *source->owned = NULL;
-  return cvtm_npy_take(bytes, source->size, source->name, array, error);
+  return cvtm_npy_take(bytes, source->size, source->name, array, source->error);
 }
 
 /* Makes an image of an array, and frees the array or takes over its memory. */
 static cvtm_status image_of_array(const cvtm_image_source *source, cvtm_npy *array,
-                                  cvtm_image *image, cvtm_error *error) {
-  cvtm_status status = check_shape(source, array, error);
+                                  cvtm_image *image) {
+  cvtm_status status = check_shape(source, array);
   if (status == CVTM_OK && array->kind == 'f' && array->item == 4 && array->storage != NULL) {
     take_floats(array, image);
   } else if (status == CVTM_OK) {
-    status =
-        cvtm_image_allocate(source, (int)array->shape[1], (int)array->shape[0], 0, image, error);
-    if (status == CVTM_OK) status = store_values(source, array, image, error);
+    status = cvtm_image_allocate(source, (int)array->shape[1], (int)array->shape[0], 0, image);
+    if (status == CVTM_OK) status = store_values(source, array, image);
   }
   image->is_data = 1;
   cvtm_npy_free(array);
   return status;
 }
 
-static cvtm_status decode_npy(const cvtm_image_source *source, cvtm_image *image,
-                              cvtm_error *error) {
+static cvtm_status decode_npy(const cvtm_image_source *source, cvtm_image *image) {
   cvtm_npy array = {0};
-  CVTM_TRY(read_array(source, &array, error));
-  return image_of_array(source, &array, image, error);
+  CVTM_TRY(read_array(source, &array));
+  return image_of_array(source, &array, image);
 }
 
 /* --- EXIF --- */
@@ -435,15 +437,14 @@ static const char *promised_format(const char *name) {
 
 /* Finds the decoder for a file by its first bytes. Fails with CVTM_ERROR_UNSUPPORTED if this build
  * cannot read the format; the message has a command that converts the file. */
-static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_decoder **decode,
-                                cvtm_error *error) {
+static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_decoder **decode) {
   const char *name = source->name;
   const image_kind *kind = find_kind(source);
   if (kind != NULL && kind->decode == NULL && (kind->convert == NULL || !CVTMESH_HAVE_PNG))
-    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: this build does not read %s", name,
+    return cvtm_fail(source->error, CVTM_ERROR_UNSUPPORTED, "%s: this build does not read %s", name,
                      kind->name);
   if (kind != NULL && kind->decode == NULL)
-    return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
+    return cvtm_fail(source->error, CVTM_ERROR_UNSUPPORTED,
                      "%s: this build does not read %s; convert it to PNG: %s %s %s%s.png", name,
                      kind->name, kind->convert, name, kind->into, name);
   if (kind != NULL) {
@@ -451,9 +452,9 @@ static cvtm_status find_decoder(const cvtm_image_source *source, cvtm_image_deco
     return CVTM_OK;
   }
   const char *promised = promised_format(name);
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s%s%sunknown image format (these are read: %s)",
-                   name, promised != NULL ? "not " : "", promised != NULL ? promised : "",
-                   promised != NULL ? ": " : "", cvtm_image_formats());
+  return cvtm_image_fail(source, "%s%s%sunknown image format (these are read: %s)",
+                         promised != NULL ? "not " : "", promised != NULL ? promised : "",
+                         promised != NULL ? ": " : "", cvtm_image_formats());
 }
 
 const char *cvtm_image_formats(void) {
@@ -473,42 +474,41 @@ int cvtm_image_applies_profiles(void) { return CVTMESH_HAVE_LCMS2; }
 /* Decodes a file. For a large PNG or JPEG a team of threads works: the calling thread decodes, and
  * tasks store the rows and inflate the next rows of a PNG. */
 static cvtm_status decode_in_team(cvtm_image_decoder *decode, const cvtm_image_source *source,
-                                  cvtm_image *image, cvtm_error *error) {
+                                  cvtm_image *image) {
   const size_t small = (size_t)1 << 16; /* bytes of a file below which one thread is as fast */
   const int has_tasks = decode == DECODE_PNG || decode == DECODE_JPEG;
-  if (!has_tasks || source->size < small) return decode(source, image, error);
+  if (!has_tasks || source->size < small) return decode(source, image);
   cvtm_status status = CVTM_OK;
 #pragma omp parallel
 #pragma omp master
-  status = decode(source, image, error);
+  status = decode(source, image);
   return status;
 }
 
-static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *image,
-                               cvtm_error *error) {
-  const char *name = source->name;
+static cvtm_status parse_image(const cvtm_image_source *source, cvtm_image *image) {
   *image = (cvtm_image){0};
-  if (source->size == 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the file is empty", name);
+  if (source->size == 0) return cvtm_image_fail(source, "the file is empty");
   cvtm_image_decoder *decode = NULL;
-  CVTM_TRY(find_decoder(source, &decode, error));
+  CVTM_TRY(find_decoder(source, &decode));
   errno = 0;
-  cvtm_status status = decode_in_team(decode, source, image, error);
+  cvtm_status status = decode_in_team(decode, source, image);
   /* image libraries report a failed allocation only as text, but set errno */
-  if (status == CVTM_ERROR_INPUT && errno == ENOMEM) status = cvtm_image_no_memory(source, error);
+  if (status == CVTM_ERROR_INPUT && errno == ENOMEM) status = cvtm_image_no_memory(source);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }
 
 cvtm_status cvtm_image_parse(const unsigned char *bytes, size_t size, const char *name,
                              cvtm_image *image, cvtm_error *error) {
-  const cvtm_image_source source = {.bytes = bytes, .size = size, .name = name};
-  return parse_image(&source, image, error);
+  const cvtm_image_source source = {.bytes = bytes, .size = size, .name = name, .error = error};
+  return parse_image(&source, image);
 }
 
 cvtm_status cvtm_image_parse_colour(const unsigned char *bytes, size_t size, const char *name,
                                     cvtm_image *image, cvtm_error *error) {
-  const cvtm_image_source source = {.bytes = bytes, .size = size, .name = name, .with_rgb = 1};
-  return parse_image(&source, image, error);
+  const cvtm_image_source source = {
+      .bytes = bytes, .size = size, .name = name, .error = error, .with_rgb = 1};
+  return parse_image(&source, image);
 }
 
 static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
@@ -518,8 +518,8 @@ static cvtm_status read_image(const char *path, int with_rgb, cvtm_image *image,
   size_t size = 0;
   CVTM_TRY(cvtm_file_read(path, CVTM_FILE_MOST, &bytes, &size, error));
   const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-  const cvtm_image_source source = {bytes, size, name, &bytes, with_rgb};
-  cvtm_status status = parse_image(&source, image, error);
+  const cvtm_image_source source = {bytes, size, name, error, &bytes, with_rgb};
+  cvtm_status status = parse_image(&source, image);
   free(bytes);
   return status;
 }
@@ -538,9 +538,9 @@ cvtm_status cvtm_image_open(const cvtm_input *source, int with_rgb, cvtm_image *
   cvtm_npy array;
   *image = (cvtm_image){0};
   CVTM_TRY(cvtm_npy_open(source, &array, error));
-  const cvtm_image_source from = {.name = source->name,
-                                  .size = (size_t)array.count * (size_t)array.item};
-  cvtm_status status = image_of_array(&from, &array, image, error);
+  const cvtm_image_source from = {
+      .name = source->name, .error = error, .size = (size_t)array.count * (size_t)array.item};
+  cvtm_status status = image_of_array(&from, &array, image);
   if (status != CVTM_OK) cvtm_image_free(image);
   return status;
 }

@@ -14,6 +14,7 @@ typedef struct cvtm_image_source {
   const unsigned char *bytes;
   size_t size;
   const char *name;
+  cvtm_error *error; /* receives the message of a failure; may be NULL */
   /* Points to the malloc'd bytes if the decoder may take them over; it then sets *owned to NULL.
    * NULL: the bytes belong to the caller. */
   unsigned char **owned;
@@ -23,20 +24,23 @@ typedef struct cvtm_image_source {
 /* Decodes into *image, which is empty before; on failure the caller frees it. The decoders of TIFF,
  * WebP, GIF and HEIF exist only in builds with their libraries: CVTMESH_HAVE_TIFF, _WEBP, _GIF,
  * _HEIF. */
-typedef cvtm_status cvtm_image_decoder(const cvtm_image_source *source, cvtm_image *image,
-                                       cvtm_error *error);
+typedef cvtm_status cvtm_image_decoder(const cvtm_image_source *source, cvtm_image *image);
 cvtm_image_decoder cvtm_image_decode_png, cvtm_image_decode_jpeg, cvtm_image_decode_tiff,
     cvtm_image_decode_pnm, cvtm_image_decode_bmp, cvtm_image_decode_webp, cvtm_image_decode_gif,
     cvtm_image_decode_heif;
 
 /* --- functions that decoders share ------------------------------------------------------------ */
 
-static inline cvtm_status cvtm_image_no_memory(const cvtm_image_source *source, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+/* Fails with CVTM_ERROR_INPUT: "<name>: <reason>". */
+CVTM_PRINTF(2, 3)
+cvtm_status cvtm_image_fail(const cvtm_image_source *source, const char *format, ...);
+
+static inline cvtm_status cvtm_image_no_memory(const cvtm_image_source *source) {
+  return cvtm_fail(source->error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
 }
 
-static inline cvtm_status cvtm_image_truncated(const cvtm_image_source *source, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: truncated", source->name);
+static inline cvtm_status cvtm_image_truncated(const cvtm_image_source *source) {
+  return cvtm_image_fail(source, "truncated");
 }
 
 /* Read integers of two and four bytes; big: nonzero: the most significant byte is first. */
@@ -49,29 +53,26 @@ static inline uint32_t cvtm_get_32(const unsigned char *p, int big) {
 }
 
 /* Fails for sides of 0 or above CVTM_MAX_SIDE, and for planes that fail cvtm_check_expansion. */
-cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height,
-                                  cvtm_error *error);
+cvtm_status cvtm_image_check_size(const cvtm_image_source *source, uint64_t width, uint64_t height);
 
 /* Fails if the header promises more than `ratio` bytes of pixels per byte of the file, since no
  * file of this format expands by more. raw: the number of bytes promised. Called before pixels are
  * allocated. */
-cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio,
-                                   cvtm_error *error);
+cvtm_status cvtm_image_check_ratio(const cvtm_image_source *source, uint64_t raw, uint64_t ratio);
 
 /* Allocates the planes of an image of checked size, except red, green and blue. */
 cvtm_status cvtm_image_allocate(const cvtm_image_source *source, int width, int height,
-                                int with_alpha, cvtm_image *image, cvtm_error *error);
+                                int with_alpha, cvtm_image *image);
 
 /* Adds a clause to image->note. */
 CVTM_PRINTF(2, 3) void cvtm_image_note(cvtm_image *image, const char *format, ...);
 
 /* Rotates and mirrors by the EXIF or TIFF orientation 1 to 8; other values are ignored. */
-cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image,
-                              cvtm_error *error);
+cvtm_status cvtm_image_orient(const cvtm_image_source *source, int orientation, cvtm_image *image);
 
 /* Stores a value of float data; fails for a finite value that overflows a float. */
 cvtm_status cvtm_image_store_data(const cvtm_image_source *source, cvtm_image *image, int x, int y,
-                                  double value, cvtm_error *error);
+                                  double value);
 
 /* The orientation (tag 274) in the first directory of a block of EXIF data, which begins as a TIFF
  * file, perhaps after "Exif\0\0". The tag may have any integer type. Returns 1 if there is no value
@@ -134,7 +135,7 @@ typedef struct cvtm_pixels {
  * does not free the image. */
 cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout,
                               const cvtm_colour_source *colour, int width, int height,
-                              cvtm_image *image, cvtm_pixels *pixels, cvtm_error *error);
+                              cvtm_image *image, cvtm_pixels *pixels);
 void cvtm_pixels_end(cvtm_pixels *pixels);
 
 /* Stores `count` pixels of row y from column x on. Threads may store different pixels at the same
@@ -142,8 +143,7 @@ void cvtm_pixels_end(cvtm_pixels *pixels);
 void cvtm_pixels_store(const cvtm_pixels *pixels, int x, int y, int count, const void *samples);
 
 /* Allocates two blocks of rows, for decoders that produce rows from top to bottom. */
-cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
-                                   cvtm_error *error);
+cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels);
 /* Returns the memory for the samples of row y; called for y = 0, 1, 2, ... In an OpenMP team tasks
  * store the rows of a full block while the caller decodes the next block. One thread of the team
  * calls these three functions. */
@@ -167,4 +167,4 @@ size_t cvtm_pixel_bytes(const cvtm_pixel_layout *layout);
  * is unusual or damaged, sets *done to 0 and leaves *position unchanged; libpng then reads the file
  * or reports the error. */
 cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
-                               cvtm_pixels *pixels, int *done, cvtm_error *error);
+                               cvtm_pixels *pixels, int *done);

@@ -92,7 +92,7 @@ static void find_place(jpeg_reader *reader) {
 
 /* --- Pixels --- */
 
-static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
+static cvtm_status choose_colours(jpeg_reader *reader) {
   switch (reader->jpeg.jpeg_color_space) {
     case JCS_GRAYSCALE:
       reader->jpeg.out_color_space = JCS_GRAYSCALE;
@@ -106,19 +106,18 @@ static cvtm_status choose_colours(jpeg_reader *reader, cvtm_error *error) {
       reader->jpeg.out_color_space = JCS_CMYK;
       return CVTM_OK;
     default:
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: JPEG with %d channels is not supported",
-                       reader->source->name, reader->jpeg.num_components);
+      return cvtm_image_fail(reader->source, "JPEG with %d channels is not supported",
+                             reader->jpeg.num_components);
   }
 }
 
-static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
+static cvtm_status prepare_jpeg(jpeg_reader *reader) {
   const cvtm_image_source *source = reader->source;
   uint64_t width = reader->jpeg.image_width, height = reader->jpeg.image_height;
-  CVTM_TRY(cvtm_image_check_size(source, width, height, error));
+  CVTM_TRY(cvtm_image_check_size(source, width, height));
   /* Huffman codes take at least one bit per block of 64 pixels; arithmetic codes can take less */
-  if (!reader->jpeg.arith_code)
-    CVTM_TRY(cvtm_image_check_ratio(source, width * height, 64 * 8, error));
-  CVTM_TRY(choose_colours(reader, error));
+  if (!reader->jpeg.arith_code) CVTM_TRY(cvtm_image_check_ratio(source, width * height, 64 * 8));
+  CVTM_TRY(choose_colours(reader));
   const int channels = reader->jpeg.out_color_space == JCS_GRAYSCALE ? 1
                        : reader->jpeg.out_color_space == JCS_RGB     ? 3
                                                                      : 4;
@@ -127,8 +126,8 @@ static cvtm_status prepare_jpeg(jpeg_reader *reader, cvtm_error *error) {
   const cvtm_colour_source colour = {.profile = reader->profile,
                                      .profile_size = reader->profile_size};
   CVTM_TRY(cvtm_pixels_begin(source, layout, &colour, (int)width, (int)height, reader->image,
-                             &reader->pixels, error));
-  return cvtm_pixels_begin_rows(source, &reader->pixels, error);
+                             &reader->pixels));
+  return cvtm_pixels_begin_rows(source, &reader->pixels);
 }
 
 static void read_pixels(jpeg_reader *reader) {
@@ -144,10 +143,9 @@ static void read_pixels(jpeg_reader *reader) {
 
 /* libjpeg's errors jump only into this function, which changes no local variable that is read after
  * a jump. */
-static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
+static cvtm_status run_reader(jpeg_reader *reader) {
   if (setjmp(reader->jump) != 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad JPEG: %s", reader->source->name,
-                     reader->reason);
+    return cvtm_image_fail(reader->source, "bad JPEG: %s", reader->reason);
   jpeg_create_decompress(&reader->jpeg);
   reader->jpeg.progress = &reader->progress;
   jpeg_mem_src(&reader->jpeg, reader->source->bytes, reader->source->size);
@@ -156,16 +154,15 @@ static cvtm_status run_reader(jpeg_reader *reader, cvtm_error *error) {
   jpeg_read_header(&reader->jpeg, TRUE);
   reader->orientation = find_orientation(reader);
   find_profile(reader);
-  CVTM_TRY(prepare_jpeg(reader, error));
+  CVTM_TRY(prepare_jpeg(reader));
   read_pixels(reader);
   find_place(reader);
   return CVTM_OK;
 }
 
-cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error) {
+cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *image) {
   jpeg_reader *reader = calloc(1, sizeof *reader);
-  if (reader == NULL) return cvtm_image_no_memory(source, error);
+  if (reader == NULL) return cvtm_image_no_memory(source);
   reader->source = source;
   reader->image = image;
   reader->jpeg.err = jpeg_std_error(&reader->errors);
@@ -173,13 +170,13 @@ cvtm_status cvtm_image_decode_jpeg(const cvtm_image_source *source, cvtm_image *
   reader->errors.emit_message = on_message;
   reader->errors.output_message = on_output;
   reader->progress.progress_monitor = on_progress;
-  cvtm_status status = run_reader(reader, error);
+  cvtm_status status = run_reader(reader);
   int orientation = reader->orientation;
   jpeg_destroy_decompress(&reader->jpeg);
   free(reader->profile);
   cvtm_pixels_end(&reader->pixels);
   free(reader);
-  return status == CVTM_OK ? cvtm_image_orient(source, orientation, image, error) : status;
+  return status == CVTM_OK ? cvtm_image_orient(source, orientation, image) : status;
 }
 
 #endif

@@ -27,18 +27,18 @@ static int make_tables(cvtm_pixels *pixels) {
 
 cvtm_status cvtm_pixels_begin(const cvtm_image_source *source, cvtm_pixel_layout layout,
                               const cvtm_colour_source *colour, int width, int height,
-                              cvtm_image *image, cvtm_pixels *pixels, cvtm_error *error) {
+                              cvtm_image *image, cvtm_pixels *pixels) {
   *pixels = (cvtm_pixels){.image = image, .layout = layout};
   const int with_alpha = layout.alpha != CVTM_ALPHA_NONE;
   cvtm_status status = cvtm_colour_create(colour, layout.colours, &pixels->colour, NULL);
   pixels->row = malloc((size_t)width * cvtm_pixel_bytes(&layout));
   if (status == CVTM_OK && pixels->row != NULL && make_tables(pixels)) {
-    status = cvtm_image_allocate(source, width, height, with_alpha, image, error);
+    status = cvtm_image_allocate(source, width, height, with_alpha, image);
     if (status != CVTM_OK || !source->with_rgb) return status;
     image->rgb = malloc((size_t)width * (size_t)height * 3 * sizeof *image->rgb);
     if (image->rgb != NULL) return CVTM_OK;
   }
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  return cvtm_image_no_memory(source);
 }
 
 void cvtm_pixels_end(cvtm_pixels *pixels) {
@@ -223,15 +223,14 @@ static size_t row_bytes(const cvtm_pixels *pixels) {
   return (size_t)pixels->image->width * cvtm_pixel_bytes(&pixels->layout);
 }
 
-cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels,
-                                   cvtm_error *error) {
+cvtm_status cvtm_pixels_begin_rows(const cvtm_image_source *source, cvtm_pixels *pixels) {
   const size_t wanted = (size_t)1 << 19; /* a block of this many bytes fits into a cache */
   const size_t rows = wanted / row_bytes(pixels) + 1, height = (size_t)pixels->image->height;
   pixels->block_rows = (int)(rows < height ? rows : height);
   for (int k = 0; k < 2; ++k)
     pixels->block[k] = malloc((size_t)pixels->block_rows * row_bytes(pixels));
   if (pixels->block[0] != NULL && pixels->block[1] != NULL) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", source->name);
+  return cvtm_image_no_memory(source);
 }
 
 static void store_rows(const cvtm_pixels *pixels, int first, int end,

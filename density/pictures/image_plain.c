@@ -39,10 +39,6 @@ static unsigned get16(const unsigned char *p) { return cvtm_get_16(p, 0); }
 
 static uint32_t get32(const unsigned char *p) { return cvtm_get_32(p, 0); }
 
-static cvtm_status bad_bmp(const bmp_reader *r, const char *reason, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad BMP: %s", r->source->name, reason);
-}
-
 /* --- The header ------------------------------------------------------------------------------- */
 
 static void read_bmp_size(bmp_reader *r, const unsigned char *info) {
@@ -64,7 +60,7 @@ static int has_fields(const bmp_reader *r) {
   return r->compression == BI_BITFIELDS || r->compression == BI_ALPHABITFIELDS;
 }
 
-static cvtm_status check_kind(const bmp_reader *r, cvtm_error *error) {
+static cvtm_status check_kind(const bmp_reader *r) {
   const unsigned bits = r->bits;
   const int is_direct = bits == 16 || bits == 24 || bits == 32;
   const int is_indexed = bits == 1 || bits == 2 || bits == 4 || bits == 8;
@@ -73,14 +69,13 @@ static cvtm_status check_kind(const bmp_reader *r, cvtm_error *error) {
                    (r->compression == BI_RLE4 && bits == 4) ||
                    (has_fields(r) && (bits == 16 || bits == 32));
   if (fits) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: BMP with %u bits and compression %u is not supported", r->source->name,
-                   bits, r->compression);
+  return cvtm_image_fail(r->source, "BMP with %u bits and compression %u is not supported", bits,
+                         r->compression);
 }
 
 /* Sets the masks. Without bit fields, a colour has 5 bits in 16-bit pixels, else 8 bits. With bit
  * fields, the masks are read from the header or, if it is short, from the bytes after it. */
-static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
+static cvtm_status read_masks(bmp_reader *r) {
   const uint32_t five = 31, eight = 255;
   const unsigned char *fields = r->source->bytes + FILE_HEADER + INFO_HEADER;
   if (!has_fields(r)) {
@@ -92,10 +87,10 @@ static cvtm_status read_masks(bmp_reader *r, cvtm_error *error) {
   }
   const size_t count = r->compression == BI_ALPHABITFIELDS || r->header >= ALPHA_HEADER ? 4 : 3;
   if (FILE_HEADER + INFO_HEADER + 4 * count > r->source->size)
-    return cvtm_image_truncated(r->source, error);
+    return cvtm_image_truncated(r->source);
   for (size_t c = 0; c < count; ++c) r->mask[c] = get32(fields + 4 * c);
   for (size_t c = 0; c < 3; ++c)
-    if (r->mask[c] == 0) return bad_bmp(r, "a colour has no bits", error);
+    if (r->mask[c] == 0) return cvtm_image_fail(r->source, "bad BMP: a colour has no bits");
   if (r->header == INFO_HEADER) r->palette += 4 * count;
   return CVTM_OK;
 }
@@ -110,7 +105,7 @@ static void drop_empty_alpha(bmp_reader *r, size_t stride) {
   r->mask[3] = 0;
 }
 
-static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_error *error) {
+static cvtm_status read_palette(bmp_reader *r, const unsigned char *info) {
   if (r->bits <= 8) {
     r->entry = r->header == CORE_HEADER ? 3 : 4;
     r->colours = r->header == CORE_HEADER ? 0 : get32(info + 32);
@@ -121,27 +116,27 @@ static cvtm_status read_palette(bmp_reader *r, const unsigned char *info, cvtm_e
     if (r->header == CORE_HEADER && room > 0 && room < r->colours) r->colours = (unsigned)room;
   }
   const size_t end = r->palette + r->entry * r->colours;
-  if (end > r->source->size) return cvtm_image_truncated(r->source, error);
+  if (end > r->source->size) return cvtm_image_truncated(r->source);
   if (r->start >= end) return CVTM_OK;
-  return bad_bmp(r, "the pixels overlap the header or the palette", error);
+  return cvtm_image_fail(r->source, "bad BMP: the pixels overlap the header or the palette");
 }
 
-static cvtm_status read_bmp_header(bmp_reader *r, cvtm_error *error) {
+static cvtm_status read_bmp_header(bmp_reader *r) {
   const cvtm_image_source *source = r->source;
   const unsigned char *info = source->bytes + FILE_HEADER;
-  if (source->size < FILE_HEADER + CORE_HEADER) return cvtm_image_truncated(r->source, error);
+  if (source->size < FILE_HEADER + CORE_HEADER) return cvtm_image_truncated(r->source);
   r->header = get32(info);
   r->start = get32(source->bytes + 10);
   if (r->header != CORE_HEADER && (r->header < INFO_HEADER || r->header > PROFILE_HEADER))
-    return bad_bmp(r, "unknown size of the header", error);
+    return cvtm_image_fail(r->source, "bad BMP: unknown size of the header");
   if (source->size - FILE_HEADER < r->header || r->start > source->size)
-    return cvtm_image_truncated(r->source, error);
+    return cvtm_image_truncated(r->source);
   read_bmp_size(r, info);
   r->palette = FILE_HEADER + r->header;
-  CVTM_TRY(cvtm_image_check_size(source, r->width, r->height, error));
-  CVTM_TRY(check_kind(r, error));
-  CVTM_TRY(read_masks(r, error));
-  return read_palette(r, info, error);
+  CVTM_TRY(cvtm_image_check_size(source, r->width, r->height));
+  CVTM_TRY(check_kind(r));
+  CVTM_TRY(read_masks(r));
+  return read_palette(r, info);
 }
 
 /* Finds the profile that a header of version 5 embeds. */
@@ -174,7 +169,7 @@ static void fill_run(const bmp_reader *r, unsigned value, unsigned count, unsign
 }
 
 /* Decodes the runs. Skipped pixels have colour 0. Needs an end mark or data for all rows. */
-static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
+static cvtm_status unpack_runs(bmp_reader *r) {
   const unsigned char *p = r->source->bytes + r->start, *end = r->source->bytes + r->source->size;
   size_t x = 0, y = 0;
   while (end - p >= 2) {
@@ -205,7 +200,7 @@ static cvtm_status unpack_runs(bmp_reader *r, cvtm_error *error) {
     }
   }
   const int is_whole = y >= r->height || (y + 1 == r->height && x >= r->width);
-  return is_whole && end - p < 2 ? CVTM_OK : cvtm_image_truncated(r->source, error);
+  return is_whole && end - p < 2 ? CVTM_OK : cvtm_image_truncated(r->source);
 }
 
 /* --- Pixels ----------------------------------------------------------------------------------- */
@@ -244,7 +239,7 @@ static void put_indexed(const bmp_reader *r, const unsigned char *line, unsigned
   }
 }
 
-static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
+static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image) {
   const cvtm_pixel_layout layout = {
       .colours = 3,
       .alpha = r->mask[3] != 0 ? CVTM_ALPHA_STRAIGHT : CVTM_ALPHA_NONE,
@@ -252,11 +247,11 @@ static cvtm_status begin_bmp_pixels(bmp_reader *r, cvtm_image *image, cvtm_error
       .max = 65535};
   const cvtm_colour_source colour = find_profile(r);
   CVTM_TRY(cvtm_pixels_begin(r->source, layout, &colour, (int)r->width, (int)r->height, image,
-                             &r->pixels, error));
+                             &r->pixels));
   const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
   if (!has_runs) return CVTM_OK;
   r->index = calloc(r->width, r->height);
-  return r->index != NULL ? unpack_runs(r, error) : cvtm_image_no_memory(r->source, error);
+  return r->index != NULL ? unpack_runs(r) : cvtm_image_no_memory(r->source);
 }
 
 static void read_bmp_rows(bmp_reader *r, size_t stride) {
@@ -273,18 +268,18 @@ static void read_bmp_rows(bmp_reader *r, size_t stride) {
   }
 }
 
-static cvtm_status read_bmp(bmp_reader *r, cvtm_image *image, cvtm_error *error) {
-  cvtm_status status = read_bmp_header(r, error);
+static cvtm_status read_bmp(bmp_reader *r, cvtm_image *image) {
+  cvtm_status status = read_bmp_header(r);
   if (status != CVTM_OK) return status;
   const size_t stride = ((size_t)r->width * r->bits + 31) / 32 * 4;
   const uint64_t pixels = (uint64_t)r->width * r->height;
   const int has_runs = r->compression == BI_RLE8 || r->compression == BI_RLE4;
   /* two bytes can end a row of any length */
-  if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2, error);
+  if (has_runs) status = cvtm_image_check_ratio(r->source, pixels, CVTM_MAX_SIDE / 2);
   if (!has_runs && (r->source->size - r->start) / stride < r->height)
-    status = cvtm_image_truncated(r->source, error);
+    status = cvtm_image_truncated(r->source);
   if (status == CVTM_OK) drop_empty_alpha(r, stride);
-  if (status == CVTM_OK) status = begin_bmp_pixels(r, image, error);
+  if (status == CVTM_OK) status = begin_bmp_pixels(r, image);
   if (status != CVTM_OK) return status;
   read_bmp_rows(r, stride);
   if (r->is_cut) cvtm_image_note(image, "runs beyond the end of a row are cut");
@@ -295,10 +290,9 @@ static cvtm_status read_bmp(bmp_reader *r, cvtm_image *image, cvtm_error *error)
   return CVTM_OK;
 }
 
-cvtm_status cvtm_image_decode_bmp(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error) {
+cvtm_status cvtm_image_decode_bmp(const cvtm_image_source *source, cvtm_image *image) {
   bmp_reader r = {.source = source};
-  cvtm_status status = read_bmp(&r, image, error);
+  cvtm_status status = read_bmp(&r, image);
   free(r.index);
   cvtm_pixels_end(&r.pixels);
   return status;
@@ -336,10 +330,10 @@ static void skip_space(pnm_reader *reader) {
 }
 
 /* Reads a decimal number; a number above 10^9 is read as 10^9. */
-static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error *error) {
+static cvtm_status read_number(pnm_reader *reader, unsigned *number) {
   enum { LARGE = 1000000000 };
   skip_space(reader);
-  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
+  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source);
   unsigned value = 0;
   size_t start = reader->position;
   while (bytes_left(reader) > 0 && isdigit(reader->source->bytes[reader->position])) {
@@ -347,27 +341,26 @@ static cvtm_status read_number(pnm_reader *reader, unsigned *number, cvtm_error 
     value = value >= LARGE / 10 ? LARGE : value * 10 + digit;
   }
   if (reader->position == start)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: byte 0x%02x at offset %zu is not a number",
-                     reader->source->name, reader->source->bytes[start], start);
+    return cvtm_image_fail(reader->source, "byte 0x%02x at offset %zu is not a number",
+                           reader->source->bytes[start], start);
   *number = value;
   return CVTM_OK;
 }
 
 /* Skips the single white space between header and raw pixels. */
-static cvtm_status end_header(pnm_reader *reader, cvtm_error *error) {
-  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
+static cvtm_status end_header(pnm_reader *reader) {
+  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source);
   if (!isspace(reader->source->bytes[reader->position]))
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: no white space after the header",
-                     reader->source->name);
+    return cvtm_image_fail(reader->source, "no white space after the header");
   ++reader->position;
   return CVTM_OK;
 }
 
-static cvtm_status read_pnm_size(pnm_reader *reader, cvtm_error *error) {
+static cvtm_status read_pnm_size(pnm_reader *reader) {
   unsigned width = 0, height = 0;
-  CVTM_TRY(read_number(reader, &width, error));
-  CVTM_TRY(read_number(reader, &height, error));
-  CVTM_TRY(cvtm_image_check_size(reader->source, width, height, error));
+  CVTM_TRY(read_number(reader, &width));
+  CVTM_TRY(read_number(reader, &height));
+  CVTM_TRY(cvtm_image_check_size(reader->source, width, height));
   reader->width = (int)width;
   reader->height = (int)height;
   return CVTM_OK;
@@ -375,30 +368,28 @@ static cvtm_status read_pnm_size(pnm_reader *reader, cvtm_error *error) {
 
 /* --- Integer samples -------------------------------------------------------------------------- */
 
-static cvtm_status read_max(pnm_reader *reader, cvtm_error *error) {
-  CVTM_TRY(read_number(reader, &reader->max, error));
+static cvtm_status read_max(pnm_reader *reader) {
+  CVTM_TRY(read_number(reader, &reader->max));
   if (reader->max < 1 || reader->max > 65535)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: the maximum value %u is not in 1 .. 65535",
-                     reader->source->name, reader->max);
+    return cvtm_image_fail(reader->source, "the maximum value %u is not in 1 .. 65535",
+                           reader->max);
   return CVTM_OK;
 }
 
-static cvtm_status check_sample(const pnm_reader *reader, unsigned sample, int x, int y,
-                                cvtm_error *error) {
+static cvtm_status check_sample(const pnm_reader *reader, unsigned sample, int x, int y) {
   if (sample <= reader->max) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "%s: the value %u at pixel (%d, %d) is above the maximum %u",
-                   reader->source->name, sample, x, y, reader->max);
+  return cvtm_image_fail(reader->source, "the value %u at pixel (%d, %d) is above the maximum %u",
+                         sample, x, y, reader->max);
 }
 
 /* Reads a bit of a plain bitmap; 1 is black. There may be no space between digits. */
-static cvtm_status read_plain_bit(pnm_reader *reader, unsigned *sample, cvtm_error *error) {
+static cvtm_status read_plain_bit(pnm_reader *reader, unsigned *sample) {
   skip_space(reader);
-  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source, error);
+  if (bytes_left(reader) == 0) return cvtm_image_truncated(reader->source);
   unsigned char digit = reader->source->bytes[reader->position];
   if (digit != '0' && digit != '1')
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: byte 0x%02x at offset %zu is neither 0 nor 1",
-                     reader->source->name, digit, reader->position);
+    return cvtm_image_fail(reader->source, "byte 0x%02x at offset %zu is neither 0 nor 1", digit,
+                           reader->position);
   ++reader->position;
   *sample = digit == '0';
   return CVTM_OK;
@@ -414,16 +405,15 @@ static unsigned read_raw_sample(pnm_reader *reader) {
   return (unsigned)p[0] << 8 | p[1];
 }
 
-static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsigned *pixel,
-                              cvtm_error *error) {
+static cvtm_status read_pixel(pnm_reader *reader, char kind, int x, int y, unsigned *pixel) {
   for (int c = 0; c < reader->channels; ++c) {
     if (kind == '1')
-      CVTM_TRY(read_plain_bit(reader, &pixel[c], error));
+      CVTM_TRY(read_plain_bit(reader, &pixel[c]));
     else if (kind == '2' || kind == '3')
-      CVTM_TRY(read_number(reader, &pixel[c], error));
+      CVTM_TRY(read_number(reader, &pixel[c]));
     else
       pixel[c] = read_raw_sample(reader);
-    CVTM_TRY(check_sample(reader, pixel[c], x, y, error));
+    CVTM_TRY(check_sample(reader, pixel[c], x, y));
   }
   return CVTM_OK;
 }
@@ -444,50 +434,47 @@ static void unpack_bits(pnm_reader *reader, int y, uint16_t *row) {
   for (int x = 0; x < reader->width; ++x) row[x] = !(bits[x / 8] >> (7 - x % 8) & 1);
 }
 
-static cvtm_status read_row(pnm_reader *reader, char kind, int y, uint16_t *row,
-                            cvtm_error *error) {
+static cvtm_status read_row(pnm_reader *reader, char kind, int y, uint16_t *row) {
   for (int x = 0; x < reader->width; ++x) {
     unsigned pixel[3] = {0, 0, 0};
-    CVTM_TRY(read_pixel(reader, kind, x, y, pixel, error));
+    CVTM_TRY(read_pixel(reader, kind, x, y, pixel));
     for (int c = 0; c < reader->channels; ++c)
       row[(size_t)x * (size_t)reader->channels + (size_t)c] = (uint16_t)pixel[c];
   }
   return CVTM_OK;
 }
 
-static cvtm_status read_samples(pnm_reader *reader, char kind, cvtm_image *image,
-                                cvtm_error *error) {
+static cvtm_status read_samples(pnm_reader *reader, char kind, cvtm_image *image) {
   const cvtm_pixel_layout layout = {
       .colours = reader->channels, .kind = CVTM_SAMPLES_16, .max = reader->max};
   cvtm_pixels pixels;
   cvtm_status status = cvtm_pixels_begin(reader->source, layout, NULL, reader->width,
-                                         reader->height, image, &pixels, error);
+                                         reader->height, image, &pixels);
   uint16_t *const row = pixels.row;
   for (int y = 0; status == CVTM_OK && y < reader->height; ++y) {
     if (kind == '4') unpack_bits(reader, y, row);
-    if (kind != '4') status = read_row(reader, kind, y, row, error);
+    if (kind != '4') status = read_row(reader, kind, y, row);
     if (status == CVTM_OK) cvtm_pixels_store(&pixels, 0, y, reader->width, row);
   }
   cvtm_pixels_end(&pixels);
   return status;
 }
 
-static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *image,
-                                   cvtm_error *error) {
+static cvtm_status decode_integers(pnm_reader *reader, char kind, cvtm_image *image) {
   reader->channels = kind == '3' || kind == '6' ? 3 : 1;
   reader->max = 1;
-  CVTM_TRY(read_pnm_size(reader, error));
-  if (kind != '1' && kind != '4') CVTM_TRY(read_max(reader, error));
-  if (kind >= '4') CVTM_TRY(end_header(reader, error));
+  CVTM_TRY(read_pnm_size(reader));
+  if (kind != '1' && kind != '4') CVTM_TRY(read_max(reader));
+  if (kind >= '4') CVTM_TRY(end_header(reader));
   if (bytes_left(reader) < smallest_body(reader, kind))
-    CVTM_TRY(cvtm_image_truncated(reader->source, error));
-  return read_samples(reader, kind, image, error);
+    CVTM_TRY(cvtm_image_truncated(reader->source));
+  return read_samples(reader, kind, image);
 }
 
 /* --- PFM -------------------------------------------------------------------------------------- */
 
 /* Reads the scale factor: its sign gives the byte order, its magnitude is ignored. */
-static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error) {
+static cvtm_status read_scale(pnm_reader *reader, int *little) {
   skip_space(reader);
   char text[64];
   size_t length = 0;
@@ -499,10 +486,9 @@ static cvtm_status read_scale(pnm_reader *reader, int *little, cvtm_error *error
   text[length] = 0;
   char *end = text;
   double scale = cvtm_strtod(text, &end);
-  if (bytes_left(reader) == length) return cvtm_image_truncated(reader->source, error);
+  if (bytes_left(reader) == length) return cvtm_image_truncated(reader->source);
   if (length == 0 || *end != 0 || !isfinite(scale) || scale == 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad scale factor in the header",
-                     reader->source->name);
+    return cvtm_image_fail(reader->source, "bad scale factor in the header");
   reader->position += length;
   *little = scale < 0;
   return CVTM_OK;
@@ -515,16 +501,15 @@ static double read_float(const unsigned char *p, int little) {
   return (double)value;
 }
 
-static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *image,
-                                 cvtm_error *error) {
+static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *image) {
   int little = 0;
-  CVTM_TRY(read_pnm_size(reader, error));
-  CVTM_TRY(read_scale(reader, &little, error));
-  CVTM_TRY(end_header(reader, error));
+  CVTM_TRY(read_pnm_size(reader));
+  CVTM_TRY(read_scale(reader, &little));
+  CVTM_TRY(end_header(reader));
   size_t row_bytes = (size_t)reader->width * (size_t)channels * 4;
   if (bytes_left(reader) < row_bytes * (size_t)reader->height)
-    return cvtm_image_truncated(reader->source, error);
-  CVTM_TRY(cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image, error));
+    return cvtm_image_truncated(reader->source);
+  CVTM_TRY(cvtm_image_allocate(reader->source, reader->width, reader->height, 0, image));
   image->is_data = 1;
   const unsigned char *p = reader->source->bytes + reader->position;
   for (int y = reader->height - 1; y >= 0; --y) {
@@ -533,16 +518,15 @@ static cvtm_status decode_floats(pnm_reader *reader, int channels, cvtm_image *i
       if (channels == 3)
         value = 0.2126 * value + 0.7152 * read_float(p + 4, little) +
                 0.0722 * read_float(p + 8, little);
-      CVTM_TRY(cvtm_image_store_data(reader->source, image, x, y, value, error));
+      CVTM_TRY(cvtm_image_store_data(reader->source, image, x, y, value));
     }
   }
   return CVTM_OK;
 }
 
-cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error) {
+cvtm_status cvtm_image_decode_pnm(const cvtm_image_source *source, cvtm_image *image) {
   pnm_reader reader = {.source = source, .position = 2};
   char kind = (char)source->bytes[1];
-  return kind == 'f' || kind == 'F' ? decode_floats(&reader, kind == 'F' ? 3 : 1, image, error)
-                                    : decode_integers(&reader, kind, image, error);
+  return kind == 'f' || kind == 'F' ? decode_floats(&reader, kind == 'F' ? 3 : 1, image)
+                                    : decode_integers(&reader, kind, image);
 }

@@ -204,7 +204,7 @@ static int read_plain(idat_stream *stream, cvtm_pixels *pixels, unsigned char *c
 }
 
 cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
-                               cvtm_pixels *pixels, int *done, cvtm_error *error) {
+                               cvtm_pixels *pixels, int *done) {
   const size_t bytes = (size_t)pixels->image->width * cvtm_pixel_bytes(&pixels->layout);
   const size_t block = (size_t)pixels->block_rows * (bytes + 1);
   *done = 0;
@@ -228,14 +228,14 @@ cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position
   free(raw[0]);
   free(raw[1]);
   free(zeros);
-  return has_memory ? CVTM_OK : cvtm_image_no_memory(source, error);
+  return has_memory ? CVTM_OK : cvtm_image_no_memory(source);
 }
 
 #else
 
 cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
-                               cvtm_pixels *pixels, int *done, cvtm_error *error) {
-  (void)source, (void)position, (void)pixels, (void)error;
+                               cvtm_pixels *pixels, int *done) {
+  (void)source, (void)position, (void)pixels;
   *done = 0;
   return CVTM_OK;
 }
@@ -339,7 +339,7 @@ static int find_orientation(png_reader *reader) {
   return 1;
 }
 
-static cvtm_status begin_png_pixels(png_reader *reader, cvtm_error *error) {
+static cvtm_status begin_png_pixels(png_reader *reader) {
   const int channels = png_get_channels(reader->png, reader->info);
   const int is_wide = png_get_bit_depth(reader->png, reader->info) == 16;
   const cvtm_pixel_layout layout = {
@@ -350,46 +350,43 @@ static cvtm_status begin_png_pixels(png_reader *reader, cvtm_error *error) {
   const cvtm_colour_source colour = find_colour(reader);
   return cvtm_pixels_begin(
       reader->source, layout, &colour, (int)png_get_image_width(reader->png, reader->info),
-      (int)png_get_image_height(reader->png, reader->info), reader->image, &reader->pixels, error);
+      (int)png_get_image_height(reader->png, reader->info), reader->image, &reader->pixels);
 }
 
-static cvtm_status allocate_rows(png_reader *reader, cvtm_error *error) {
+static cvtm_status allocate_rows(png_reader *reader) {
   const size_t row_bytes = png_get_rowbytes(reader->png, reader->info);
   const size_t height = (size_t)reader->image->height;
   reader->all = malloc(row_bytes * height);
   reader->rows = malloc(height * sizeof *reader->rows);
-  if (reader->all == NULL || reader->rows == NULL)
-    return cvtm_image_no_memory(reader->source, error);
+  if (reader->all == NULL || reader->rows == NULL) return cvtm_image_no_memory(reader->source);
   for (size_t y = 0; y < height; ++y) reader->rows[y] = reader->all + y * row_bytes;
   return CVTM_OK;
 }
 
-static cvtm_status prepare_png(png_reader *reader, cvtm_error *error) {
+static cvtm_status prepare_png(png_reader *reader) {
   const cvtm_image_source *source = reader->source;
   png_uint_32 width = png_get_image_width(reader->png, reader->info);
   png_uint_32 height = png_get_image_height(reader->png, reader->info);
-  CVTM_TRY(cvtm_image_check_size(source, width, height, error));
+  CVTM_TRY(cvtm_image_check_size(source, width, height));
   /* Deflate expands a byte to at most 1032 bytes. */
   size_t file_row = png_get_rowbytes(reader->png, reader->info);
-  CVTM_TRY(cvtm_image_check_ratio(source, (uint64_t)file_row * height, 1032, error));
+  CVTM_TRY(cvtm_image_check_ratio(source, (uint64_t)file_row * height, 1032));
   const int interlaced = png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
   const int narrow = png_get_bit_depth(reader->png, reader->info) < 8;
   set_transformations(reader);
   reader->is_plain =
       !interlaced && !narrow && png_get_rowbytes(reader->png, reader->info) == file_row;
-  CVTM_TRY(begin_png_pixels(reader, error));
-  return interlaced ? allocate_rows(reader, error)
-                    : cvtm_pixels_begin_rows(source, &reader->pixels, error);
+  CVTM_TRY(begin_png_pixels(reader));
+  return interlaced ? allocate_rows(reader) : cvtm_pixels_begin_rows(source, &reader->pixels);
 }
 
 /* Reads a plain file, after libpng has read the header of the first IDAT chunk. */
-static cvtm_status read_plain_rows(png_reader *reader, int *done, cvtm_error *error) {
+static cvtm_status read_plain_rows(png_reader *reader, int *done) {
   const size_t head = 8;
   size_t next = reader->position - head;
   *done = 0;
   if (!reader->is_plain) return CVTM_OK;
-  const cvtm_status status =
-      cvtm_png_rows_read(reader->source, &next, &reader->pixels, done, error);
+  const cvtm_status status = cvtm_png_rows_read(reader->source, &next, &reader->pixels, done);
   if (!*done) return status;
   reader->position = next;
   /* otherwise png_read_end would inflate the remaining data */
@@ -409,20 +406,19 @@ static void read_by_libpng(png_reader *reader) {
 }
 
 /* libpng's errors jump only into this function, which changes no local variable. */
-static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
+static cvtm_status run_reader(png_reader *reader) {
   if (setjmp(png_jmpbuf(reader->png)) != 0) {
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad PNG: %s", reader->source->name,
-                     reader->reason.text);
+    return cvtm_image_fail(reader->source, "bad PNG: %s", reader->reason.text);
   }
   png_set_read_fn(reader->png, reader, read_bytes);
   png_set_user_limits(reader->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* checked in prepare */
   png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_ALWAYS, (png_const_bytep) "cICP", 1);
   png_read_info(reader->png, reader->info);
   /* libpng skips a chunk for which an allocation fails */
-  if (errno == ENOMEM) return cvtm_image_no_memory(reader->source, error);
-  CVTM_TRY(prepare_png(reader, error));
+  if (errno == ENOMEM) return cvtm_image_no_memory(reader->source);
+  CVTM_TRY(prepare_png(reader));
   int done;
-  CVTM_TRY(read_plain_rows(reader, &done, error));
+  CVTM_TRY(read_plain_rows(reader, &done));
   if (!done) read_by_libpng(reader);
   png_read_end(reader->png, reader->info);
   find_place(reader);
@@ -430,18 +426,17 @@ static cvtm_status run_reader(png_reader *reader, cvtm_error *error) {
   return CVTM_OK;
 }
 
-cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *image,
-                                  cvtm_error *error) {
+cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *image) {
   png_reader reader = {.source = source, .image = image};
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader.reason, on_error, on_warning);
   if (reader.png != NULL) reader.info = png_create_info_struct(reader.png);
   const cvtm_status status =
-      reader.info != NULL ? run_reader(&reader, error) : cvtm_image_no_memory(source, error);
+      reader.info != NULL ? run_reader(&reader) : cvtm_image_no_memory(source);
   png_destroy_read_struct(&reader.png, &reader.info, NULL);
   cvtm_pixels_end(&reader.pixels);
   free(reader.all);
   free(reader.rows);
-  return status == CVTM_OK ? cvtm_image_orient(source, reader.orientation, image, error) : status;
+  return status == CVTM_OK ? cvtm_image_orient(source, reader.orientation, image) : status;
 }
 
 /* --- Writing --- */
@@ -511,13 +506,6 @@ static cvtm_status write_by_libpng(const char *path, int width, int height, int 
 }
 
 #else
-
-cvtm_status cvtm_png_rows_read(const cvtm_image_source *source, size_t *position,
-                               cvtm_pixels *pixels, int *done, cvtm_error *error) {
-  (void)source, (void)position, (void)pixels, (void)error;
-  *done = 0;
-  return CVTM_OK;
-}
 
 static cvtm_status write_by_libpng(const char *path, int width, int height, int channels,
                                    const unsigned char *pixels, cvtm_error *error) {

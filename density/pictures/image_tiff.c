@@ -205,19 +205,15 @@ static int on_warning(TIFF *tiff, void *context, const char *module, const char 
   return 1;
 }
 
-static cvtm_status bad_tiff(const tiff_reader *reader, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: %s", reader->source->name,
-                   reader->reason[0] != 0 ? reader->reason : "cannot be decoded");
+static cvtm_status bad_tiff(const tiff_reader *reader) {
+  return cvtm_image_fail(reader->source, "bad TIFF: %s",
+                         reader->reason[0] != 0 ? reader->reason : "cannot be decoded");
 }
 
-static cvtm_status not_read(const tiff_reader *reader, const char *what, cvtm_error *error) {
-  return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s is not supported", reader->source->name, what);
-}
-
-static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status open_tiff(tiff_reader *reader) {
   const tmsize_t largest_allocation = (tmsize_t)8 << 30;
   TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
-  if (options == NULL) return cvtm_image_no_memory(reader->source, error);
+  if (options == NULL) return cvtm_image_no_memory(reader->source);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, largest_allocation);
   TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, reader);
   TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, reader);
@@ -226,8 +222,8 @@ static cvtm_status open_tiff(tiff_reader *reader, cvtm_error *error) {
                                    seek_bytes, close_bytes, size_of_bytes, NULL, NULL, options);
   TIFFOpenOptionsFree(options);
   /* not closed, because libtiff 4.5 crashes when it frees a list of tags that could not grow */
-  if (reader->lacks_memory) return cvtm_image_no_memory(reader->source, error);
-  return reader->tiff != NULL ? CVTM_OK : bad_tiff(reader, error);
+  if (reader->lacks_memory) return cvtm_image_no_memory(reader->source);
+  return reader->tiff != NULL ? CVTM_OK : bad_tiff(reader);
 }
 
 /* --- The header --- */
@@ -274,28 +270,29 @@ static int is_cmyk(const tiff_reader *reader) {
   return inks == INKSET_CMYK;
 }
 
-static cvtm_status check_samples(const tiff_reader *reader, cvtm_error *error) {
+static cvtm_status check_samples(const tiff_reader *reader) {
   unsigned bits = reader->bits;
-  char text[96];
   if (is_float(reader)) {
     if (bits != 32 && bits != 64)
-      return not_read(reader, "float TIFF with neither 32 nor 64 bits", error);
+      return cvtm_image_fail(reader->source,
+                             "float TIFF with neither 32 nor 64 bits is not supported");
     if (reader->channels != 1 || !is_grey(reader))
-      return not_read(reader, "float TIFF with more than one channel", error);
+      return cvtm_image_fail(reader->source,
+                             "float TIFF with more than one channel is not supported");
     return CVTM_OK;
   }
   if (reader->format != SAMPLEFORMAT_UINT && reader->format != SAMPLEFORMAT_VOID)
-    return not_read(reader, "TIFF with signed or complex samples", error);
+    return cvtm_image_fail(reader->source, "TIFF with signed or complex samples is not supported");
   int narrow = bits == 1 || bits == 2 || bits == 4;
   if (bits != 8 && bits != 16 && !(narrow && reader->channels == 1)) {
-    snprintf(text, sizeof text, "integer TIFF with %u bits and %u channels", bits,
-             (unsigned)reader->channels);
-    return not_read(reader, text, error);
+    return cvtm_image_fail(reader->source,
+                           "integer TIFF with %u bits and %u channels is not supported", bits,
+                           (unsigned)reader->channels);
   }
   return CVTM_OK;
 }
 
-static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status check_colours(tiff_reader *reader) {
   int needed = 1;
   if (reader->photometric == PHOTOMETRIC_YCBCR && reader->compression == COMPRESSION_JPEG) {
     /* The JPEG decoder of libtiff converts to RGB. */
@@ -309,20 +306,16 @@ static cvtm_status check_colours(tiff_reader *reader, cvtm_error *error) {
   } else if (reader->photometric == PHOTOMETRIC_PALETTE) {
     if (!TIFFGetField(reader->tiff, TIFFTAG_COLORMAP, &reader->palette[0], &reader->palette[1],
                       &reader->palette[2])) {
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: the palette is missing",
-                       reader->source->name);
+      return cvtm_image_fail(reader->source, "bad TIFF: the palette is missing");
     }
   } else if (!is_grey(reader)) {
-    char text[96];
-    snprintf(text, sizeof text,
-             "TIFF with photometric interpretation %u (not grey, RGB, palette, CMYK)",
-             (unsigned)reader->photometric);
-    return not_read(reader, text, error);
+    return cvtm_image_fail(
+        reader->source,
+        "TIFF with photometric interpretation %u (not grey, RGB, palette, CMYK) is not supported",
+        (unsigned)reader->photometric);
   }
   int coloured = reader->alpha_channel >= 0 ? reader->alpha_channel : reader->channels;
-  if (coloured < needed)
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: bad TIFF: too few channels",
-                     reader->source->name);
+  if (coloured < needed) return cvtm_image_fail(reader->source, "bad TIFF: too few channels");
   return CVTM_OK;
 }
 
@@ -343,18 +336,18 @@ static uint64_t largest_ratio(uint16_t compression) {
   }
 }
 
-static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status measure_chunks(tiff_reader *reader) {
   uint64_t bytes, row;
   if (reader->tiled) {
     if (!TIFFGetField(reader->tiff, TIFFTAG_TILEWIDTH, &reader->chunk_width) ||
         !TIFFGetField(reader->tiff, TIFFTAG_TILELENGTH, &reader->chunk_height))
-      return bad_tiff(reader, error);
+      return bad_tiff(reader);
     bytes = TIFFTileSize64(reader->tiff);
     row = TIFFTileRowSize64(reader->tiff);
   } else {
     uint32_t rows = 0;
     if (!TIFFGetFieldDefaulted(reader->tiff, TIFFTAG_ROWSPERSTRIP, &rows) || rows == 0)
-      return bad_tiff(reader, error);
+      return bad_tiff(reader);
     reader->chunk_width = reader->width;
     reader->chunk_height = rows < reader->height ? rows : reader->height;
     bytes = TIFFVStripSize64(reader->tiff, reader->chunk_height);
@@ -364,24 +357,24 @@ static cvtm_status measure_chunks(tiff_reader *reader, cvtm_error *error) {
   uint64_t needed_row = ((uint64_t)reader->chunk_width * together * reader->bits + 7) / 8;
   if (reader->chunk_width == 0 || reader->chunk_height == 0 || row < needed_row ||
       bytes / reader->chunk_height < row)
-    return bad_tiff(reader, error);
+    return bad_tiff(reader);
   /* the file must contain all rows of every tile and of every strip except the last */
   uint64_t image_row = ((uint64_t)reader->width * reader->channels * reader->bits + 7) / 8;
   uint64_t ratio = largest_ratio(reader->compression);
-  CVTM_TRY(cvtm_image_check_ratio(reader->source, image_row * reader->height, ratio, error));
-  CVTM_TRY(cvtm_image_check_ratio(reader->source, bytes, ratio, error));
+  CVTM_TRY(cvtm_image_check_ratio(reader->source, image_row * reader->height, ratio));
+  CVTM_TRY(cvtm_image_check_ratio(reader->source, bytes, ratio));
   reader->chunk_bytes = (size_t)bytes;
   reader->row_bytes = (size_t)row;
   return CVTM_OK;
 }
 
-static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status read_tiff_header(tiff_reader *reader) {
   TIFF *tiff = reader->tiff;
   uint16_t planar = PLANARCONFIG_CONTIG;
   if (!find_page(tiff) || !TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &reader->width) ||
       !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &reader->height))
-    return bad_tiff(reader, error);
-  CVTM_TRY(cvtm_image_check_size(reader->source, reader->width, reader->height, error));
+    return bad_tiff(reader);
+  CVTM_TRY(cvtm_image_check_size(reader->source, reader->width, reader->height));
   TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &reader->bits);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &reader->channels);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &reader->format);
@@ -389,19 +382,18 @@ static cvtm_status read_tiff_header(tiff_reader *reader, cvtm_error *error) {
   TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
   if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &reader->photometric))
     reader->photometric = reader->channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK;
-  if (reader->channels == 0 || reader->lost_tag) return bad_tiff(reader, error);
+  if (reader->channels == 0 || reader->lost_tag) return bad_tiff(reader);
   if (!TIFFIsCODECConfigured(reader->compression)) {
-    char text[64];
-    snprintf(text, sizeof text, "TIFF with compression %u", (unsigned)reader->compression);
-    return not_read(reader, text, error);
+    return cvtm_image_fail(reader->source, "TIFF with compression %u is not supported",
+                           (unsigned)reader->compression);
   }
   reader->planes = planar == PLANARCONFIG_SEPARATE ? reader->channels : 1;
   reader->tiled = TIFFIsTiled(tiff);
   find_alpha(reader);
   reader->has_nodata = find_nodata(tiff, &reader->nodata);
-  CVTM_TRY(check_samples(reader, error));
-  CVTM_TRY(check_colours(reader, error));
-  return measure_chunks(reader, error);
+  CVTM_TRY(check_samples(reader));
+  CVTM_TRY(check_colours(reader));
+  return measure_chunks(reader);
 }
 
 /* --- Pixels --- */
@@ -414,7 +406,7 @@ static cvtm_colour_source find_profile(const tiff_reader *reader) {
   return (cvtm_colour_source){.profile = profile, .profile_size = size};
 }
 
-static cvtm_status begin_tiff_pixels(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status begin_tiff_pixels(tiff_reader *reader) {
   const int has_alpha = reader->alpha_channel >= 0, has_palette = reader->palette[0] != NULL;
   const int is_coloured = has_palette || reader->photometric == PHOTOMETRIC_RGB;
   const int is_multiplied = reader->associated && !has_palette;
@@ -428,18 +420,18 @@ static cvtm_status begin_tiff_pixels(tiff_reader *reader, cvtm_error *error) {
                                     .max = has_palette ? 65535 : (1u << reader->bits) - 1};
   const cvtm_colour_source colour = find_profile(reader);
   return cvtm_pixels_begin(reader->source, layout, &colour, (int)reader->width, (int)reader->height,
-                           reader->image, &reader->pixels, error);
+                           reader->image, &reader->pixels);
 }
 
-static cvtm_status allocate_image(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status allocate_image(tiff_reader *reader) {
   const cvtm_image_source *source = reader->source;
   CVTM_TRY(is_float(reader) ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height,
-                                                  0, reader->image, error)
-                            : begin_tiff_pixels(reader, error));
+                                                  0, reader->image)
+                            : begin_tiff_pixels(reader));
   size_t planes = (size_t)reader->planes;
   if (reader->chunk_bytes <= SIZE_MAX / planes)
     reader->chunk = malloc(reader->chunk_bytes * planes);
-  if (reader->chunk == NULL) return cvtm_image_no_memory(source, error);
+  if (reader->chunk == NULL) return cvtm_image_no_memory(source);
   return CVTM_OK;
 }
 
@@ -526,7 +518,7 @@ static int is_float_nodata(const tiff_reader *reader, double value) {
 }
 
 static cvtm_status store_data(tiff_reader *reader, uint32_t left, uint32_t top, uint32_t columns,
-                              uint32_t rows, cvtm_error *error) {
+                              uint32_t rows) {
   for (uint32_t y = 0; y < rows; ++y) {
     for (uint32_t x = 0; x < columns; ++x) {
       const double value = float_at(reader, x, y);
@@ -535,18 +527,17 @@ static cvtm_status store_data(tiff_reader *reader, uint32_t left, uint32_t top, 
         continue;
       }
       CVTM_TRY(cvtm_image_store_data(reader->source, reader->image, (int)(left + x), (int)(top + y),
-                                     value, error));
+                                     value));
     }
   }
   return CVTM_OK;
 }
 
-static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top,
-                               cvtm_error *error) {
+static cvtm_status store_chunk(tiff_reader *reader, uint32_t left, uint32_t top) {
   uint32_t columns = reader->width - left, rows = reader->height - top;
   if (columns > reader->chunk_width) columns = reader->chunk_width;
   if (rows > reader->chunk_height) rows = reader->chunk_height;
-  if (is_float(reader)) return store_data(reader, left, top, columns, rows, error);
+  if (is_float(reader)) return store_data(reader, left, top, columns, rows);
   for (uint32_t y = 0; y < rows; ++y) {
     uint16_t *target = reader->pixels.row;
     for (uint32_t x = 0; x < columns; ++x) target = gather_pixel(reader, x, y, target);
@@ -573,26 +564,26 @@ static int read_chunk(tiff_reader *reader, uint32_t left, uint32_t top, int plan
   return got >= 0 && (uint64_t)got >= (uint64_t)rows * reader->row_bytes;
 }
 
-static cvtm_status read_pixels(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status read_pixels(tiff_reader *reader) {
   for (uint32_t top = 0; top < reader->height; top += reader->chunk_height) {
     for (uint32_t left = 0; left < reader->width; left += reader->chunk_width) {
       for (int plane = 0; plane < reader->planes; ++plane) {
-        if (!read_chunk(reader, left, top, plane)) return bad_tiff(reader, error);
+        if (!read_chunk(reader, left, top, plane)) return bad_tiff(reader);
       }
-      CVTM_TRY(store_chunk(reader, left, top, error));
+      CVTM_TRY(store_chunk(reader, left, top));
     }
   }
   return CVTM_OK;
 }
 
 /* Copies the palette. The 8-bit values of very old writers are widened to 16 bits. */
-static cvtm_status copy_palette(tiff_reader *reader, cvtm_error *error) {
+static cvtm_status copy_palette(tiff_reader *reader) {
   if (reader->palette[0] == NULL) return CVTM_OK;
   size_t entries = (size_t)1 << reader->bits;
   uint16_t *copy = malloc(3 * entries * sizeof *copy);
   if (copy == NULL) {
     reader->palette[0] = NULL;
-    return cvtm_image_no_memory(reader->source, error);
+    return cvtm_image_no_memory(reader->source);
   }
   int narrow = 1;
   for (size_t c = 0; c < 3; ++c) {
@@ -622,18 +613,18 @@ static void note_reading(const tiff_reader *reader, cvtm_image *image) {
 }
 
 static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alpha,
-                               cvtm_image *image, cvtm_error *error) {
+                               cvtm_image *image) {
   tiff_reader reader = {.source = source, .guesses_alpha = guesses_alpha, .image = image};
-  CVTM_TRY(open_tiff(&reader, error));
+  CVTM_TRY(open_tiff(&reader));
   uint16_t orientation = 1;
-  cvtm_status status = read_tiff_header(&reader, error);
+  cvtm_status status = read_tiff_header(&reader);
   if (status != CVTM_OK)
     reader.palette[0] = NULL; /* belongs to libtiff */
   else
-    status = copy_palette(&reader, error);
-  if (status == CVTM_OK) status = allocate_image(&reader, error);
+    status = copy_palette(&reader);
+  if (status == CVTM_OK) status = allocate_image(&reader);
   if (status == CVTM_OK) image->is_data = is_float(&reader);
-  if (status == CVTM_OK) status = read_pixels(&reader, error);
+  if (status == CVTM_OK) status = read_pixels(&reader);
   TIFFGetFieldDefaulted(reader.tiff, TIFFTAG_ORIENTATION, &orientation);
   if (status == CVTM_OK) image->place = find_place(reader.tiff);
   TIFFClose(reader.tiff);
@@ -642,16 +633,15 @@ static cvtm_status decode_tiff(const cvtm_image_source *source, int guesses_alph
   cvtm_pixels_end(&reader.pixels);
   if (status == CVTM_OK && reader.is_guessed && is_transparent(image)) {
     cvtm_image_free(image); /* the sample is 0 everywhere, so it is not alpha */
-    return decode_tiff(source, 0, image, error);
+    return decode_tiff(source, 0, image);
   }
   if (status != CVTM_OK) return status;
   note_reading(&reader, image);
-  return cvtm_image_orient(source, orientation, image, error);
+  return cvtm_image_orient(source, orientation, image);
 }
 
-cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image,
-                                   cvtm_error *error) {
-  return decode_tiff(source, 1, image, error);
+cvtm_status cvtm_image_decode_tiff(const cvtm_image_source *source, cvtm_image *image) {
+  return decode_tiff(source, 1, image);
 }
 
 #endif

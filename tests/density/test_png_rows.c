@@ -48,11 +48,11 @@ static int read_directly(const made_file *file, const plain_kind *kind, int widt
   size_t position = find_idat(file);
   int done = 0;
   *image = (cvtm_image){0};
-  assert_ok(cvtm_pixels_begin(&source, layout, &colour, width, height, image, &pixels, NULL));
-  assert_ok(cvtm_pixels_begin_rows(&source, &pixels, NULL));
+  assert_ok(cvtm_pixels_begin(&source, layout, &colour, width, height, image, &pixels));
+  assert_ok(cvtm_pixels_begin_rows(&source, &pixels));
 #pragma omp parallel
 #pragma omp master
-  assert_ok(cvtm_png_rows_read(&source, &position, &pixels, &done, NULL));
+  assert_ok(cvtm_png_rows_read(&source, &position, &pixels, &done));
   cvtm_pixels_end(&pixels);
   if (done) assert_memory_equal(file->bytes + position + 4, "IEND", 4);
   return done;
