@@ -428,9 +428,8 @@ static cvtm_status allocate_image(tiff_reader *reader) {
   CVTM_TRY(is_float(reader) ? cvtm_image_allocate(source, (int)reader->width, (int)reader->height,
                                                   0, reader->image)
                             : begin_tiff_pixels(reader));
-  size_t planes = (size_t)reader->planes;
-  if (reader->chunk_bytes <= SIZE_MAX / planes)
-    reader->chunk = malloc(reader->chunk_bytes * planes);
+  /* zeros, because the fax decoders of libtiff leave out rows that a damaged strip does not have */
+  reader->chunk = calloc((size_t)reader->planes, reader->chunk_bytes);
   if (reader->chunk == NULL) return cvtm_image_no_memory(source);
   return CVTM_OK;
 }

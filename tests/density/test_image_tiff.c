@@ -13,6 +13,7 @@ TEST(skip_without_tiff) {
 
 #if CVTMESH_HAVE_TIFF
 
+#include <malloc.h>
 #include <tiffio.h>
 
 typedef struct tiff_recipe {
@@ -314,6 +315,39 @@ TEST(refused) {
   recipe.channels = 1;
   recipe.format = SAMPLEFORMAT_INT;
   refused_file(make_tiff(&recipe), "signed.tif", "signed");
+}
+
+/* Changes the value of an entry of the directory, all little-endian. */
+static void set_tag(made_file *file, unsigned tag, unsigned value) {
+  const size_t at = file->bytes[4] | (size_t)file->bytes[5] << 8;
+  for (size_t k = 0; k < file->bytes[at]; ++k) {
+    unsigned char *entry = file->bytes + at + 2 + 12 * k;
+    if ((entry[0] | (unsigned)entry[1] << 8) != tag) continue;
+    entry[8] = (unsigned char)value;
+    entry[9] = (unsigned char)(value >> 8);
+  }
+}
+
+TEST(rows_that_a_strip_lacks_do_not_depend_on_memory) {
+  enum { HEIGHT = 1024 };
+  tiff_recipe recipe = recipe_of(1, 1, PHOTOMETRIC_MINISWHITE);
+  recipe.height = 4;
+  recipe.compression = COMPRESSION_CCITTFAX4;
+  recipe.mode = "wl";
+  made_file file = make_tiff(&recipe);
+  set_tag(&file, TIFFTAG_IMAGELENGTH, HEIGHT);
+  set_tag(&file, TIFFTAG_ROWSPERSTRIP, HEIGHT);
+  cvtm_image image[2];
+  for (int k = 0; k < 2; ++k) {
+    mallopt(M_PERTURB, k == 0 ? 0xFF : 1);
+    image[k] = read_ok(&file, "short.tif");
+  }
+  mallopt(M_PERTURB, 0);
+  assert_int_equal(image[0].height, HEIGHT);
+  assert_memory_equal(image[0].value, image[1].value,
+                      (size_t)image[0].width * HEIGHT * sizeof *image[0].value);
+  cvtm_image_free(&image[0]);
+  free_both(&image[1], &file);
 }
 
 #endif
