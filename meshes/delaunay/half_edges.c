@@ -196,19 +196,23 @@ static int is_disturbed(const cvtm_half_edges *m, const uint8_t *has_moved, int6
 }
 
 void cvtm_half_edges_restore_all(cvtm_half_edges *m, const uint8_t *has_moved) {
+  enum { BLOCKS = 256 };
   const int64_t n = 3 * m->triangle_count;
-  uint8_t *is_bad = malloc((size_t)n + 1);
-  if (is_bad == NULL) {
-    m->out_of_memory = 1;
-    return;
-  }
+  uint8_t *is_bad = malloc((size_t)n + 1), has_bad[BLOCKS] = {0};
+  m->out_of_memory |= is_bad == NULL;
+  if (is_bad == NULL) return;
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
-  for (int64_t h = 0; h < n; ++h)
-    is_bad[h] = m->corner[h] >= 0 && m->twin[h] > h &&
-                (has_moved == NULL || is_disturbed(m, has_moved, h)) && is_bad_edge(m, h);
+  for (int b = 0; b < BLOCKS; ++b) {
+    for (int64_t h = n * b / BLOCKS; h < n * (b + 1) / BLOCKS; ++h) {
+      is_bad[h] = m->corner[h] >= 0 && m->twin[h] > h &&
+                  (has_moved == NULL || is_disturbed(m, has_moved, h)) && is_bad_edge(m, h);
+      has_bad[b] |= is_bad[h];
+    }
+  }
   m->depth = 0;
-  for (int64_t h = 0; h < n; ++h)
-    if (is_bad[h]) cvtm_half_edges_push(m, h);
+  for (int b = 0; b < BLOCKS; ++b)
+    for (int64_t h = n * b / BLOCKS; has_bad[b] && h < n * (b + 1) / BLOCKS; ++h)
+      if (is_bad[h]) cvtm_half_edges_push(m, h);
   free(is_bad);
   cvtm_half_edges_restore(m);
 }
