@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Relative to the size: least distance of the vertices from the boundary, where the lattice grows
- * later; largest differences of the size, and of the length of the first part. */
-static const double clearance = 1.2, same_size = 0.01, same_length = 0.1;
+ * later; largest differences of the size, and of the length of parts that the lattice follows. */
+static const double clearance = 1.2, same_size = 0.01, same_length = 0.005;
 /* Vertices of a lattice that is worth a triangulation of its own. */
 enum { WORTH_LATTICE = 1 << 14 };
 
@@ -55,14 +55,15 @@ static int lay_over(lattice *l, int64_t h) {
   const double x = p.x + 0.5 * dx, y = p.y + 0.5 * dy, reach = 3; /* lengths */
   l->region = m->region[h / 3];
   l->size = cvtm_sizer_at(z, l->region, x - reach * dy, y + reach * dx);
-  if (!(fabs(length / l->size - 1) < same_length)) return 0;
-  const double rise = sqrt(l->size * l->size - 0.25 * length * length) / length;
-  const double first_rise = sqrt(3) / 6 * (1 + 2 * l->size / length);
+  if (!(l->size > 0)) return 0;
+  const double ratio = l->size / length, scale = fabs(ratio - 1) < same_length ? 1 : ratio;
+  const double rise = sqrt(ratio * ratio - 0.25 * scale * scale);
+  const double first_rise = sqrt(3) / 6 * (1 + 2 * ratio);
   l->direction = atan2(dy, dx);
   l->origin[0] = x - first_rise * dy;
   l->origin[1] = y + first_rise * dx;
-  l->along[0] = dx;
-  l->along[1] = dy;
+  l->along[0] = scale * dx;
+  l->along[1] = scale * dy;
   l->up[0] = -rise * dy;
   l->up[1] = rise * dx;
   double low[2] = {0, 0}, high[2] = {0, 0};

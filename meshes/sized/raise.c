@@ -331,11 +331,7 @@ static int move_vertex(cvtm_sizer *z, int32_t v, double most, int for_mean) {
   z->m.grid[v] = to;
   z->colours.has_moved[v] = 1;
   z->vertex[v].is_still = 0;
-  for (int k = 0; k < s.count; ++k) {
-    uint8_t *is_still = &z->vertex[s.vertex[k]].is_still;
-#pragma omp atomic write
-    *is_still = 0; /* other threads may do the same */
-  }
+  cvtm_sizer_wake(z, &s);
   return 1;
 }
 
@@ -345,7 +341,7 @@ static int move_vertex(cvtm_sizer *z, int32_t v, double most, int for_mean) {
 static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   const double most = 1 / tan(degrees * CVTM_PI / 180);
   int64_t moved = 0;
-  if (!cvtm_sizer_colour(z, 0)) return 0;
+  if (!cvtm_sizer_colour(z)) return 0;
   for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
     const int64_t begin = z->colours.first[k], end = z->colours.first[k + 1];
 #pragma omp parallel for schedule(dynamic, 64) reduction(+ : moved) \

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  BALANCE_EVERY = 4, /* sweeps between two rounds of additions and removals */
-  STILL_EVERY = 4    /* sweeps between two visits of a vertex that moved little */
-};
+enum { BALANCE_EVERY = 4 }; /* sweeps between two rounds of additions and removals */
 
 /* In all sweeps but the last, vertices move by this multiple of the vector to their centroids. */
 static const double over_relaxation = 1.6;
@@ -23,11 +20,6 @@ static const double still =
     0.003; /* a vertex rests if it would move by less than this fraction of its size */
 
 /* ---- Colours ---- */
-
-/* Nonzero for a vertex that gets a colour. */
-static int is_free(const cvtm_sizer *z, int64_t v, int with_still) {
-  return z->m.at[v] >= 0 && z->vertex[v].place < 0 && (with_still || !z->vertex[v].is_still);
-}
 
 /* The colours of a vertex's neighbours with smaller numbers or, with `all`, of all neighbours; bit
  * k stands for colour k. */
@@ -43,44 +35,69 @@ static uint64_t colours_around(const cvtm_sizer *z, int64_t v, int all) {
   return around;
 }
 
-/* Gives other colours to vertices that have none, or that of a neighbour with a smaller number. */
-static void change_colours(cvtm_sizer *z, int with_still, uint8_t *is_wrong) {
-  const int64_t n = z->m.vertex_count;
-#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
-  for (int64_t v = z->fixed_count; v < n; ++v) {
-    const uint8_t colour = z->vertex[v].colour;
-    is_wrong[v] = is_free(z, v, with_still) &&
-                  (colour == CVTM_SIZED_COLOURS || colours_around(z, v, 0) >> colour & 1);
+enum { COLOUR_BLOCKS = 64 };
+
+/* Lists the vertices of a block that get a colour, or, with NULL, counts them; returns their
+ * number. */
+static int64_t list_block(const cvtm_sizer *z, int64_t block, int32_t *list) {
+  const int64_t n = z->m.vertex_count - z->fixed_count,
+                end = z->fixed_count + n * (block + 1) / COLOUR_BLOCKS;
+  int64_t count = 0;
+  for (int64_t v = z->fixed_count + n * block / COLOUR_BLOCKS; v < end; ++v) {
+    if (z->m.at[v] < 0 || z->vertex[v].place >= 0 || z->vertex[v].is_still) continue;
+    if (list != NULL) list[count] = (int32_t)v;
+    ++count;
   }
-  for (int64_t v = z->fixed_count; v < n; ++v) {
-    if (!is_wrong[v]) continue;
-    const uint64_t around = colours_around(z, v, 1);
+  return count;
+}
+
+/* Returns the number of vertices that get a colour. */
+static int64_t list_free(cvtm_sizer *z) {
+  const int64_t n = z->m.vertex_count;
+  int64_t first[COLOUR_BLOCKS + 1] = {0};
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int b = 0; b < COLOUR_BLOCKS; ++b) first[b + 1] = list_block(z, b, NULL);
+  for (int b = 0; b < COLOUR_BLOCKS; ++b) first[b + 1] += first[b];
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+  for (int b = 0; b < COLOUR_BLOCKS; ++b) (void)list_block(z, b, z->colours.free + first[b]);
+  return first[COLOUR_BLOCKS];
+}
+
+/* Gives other colours to vertices that have none, or that of a neighbour with a smaller number. */
+static void change_colours(cvtm_sizer *z, int64_t count, uint8_t *is_wrong) {
+  const int32_t *list = z->colours.free;
+#pragma omp parallel for schedule(static) if (count >= CVTM_WORTH_THREADS)
+  for (int64_t k = 0; k < count; ++k) {
+    const uint8_t colour = z->vertex[list[k]].colour;
+    is_wrong[k] = colour == CVTM_SIZED_COLOURS || colours_around(z, list[k], 0) >> colour & 1;
+  }
+  for (int64_t k = 0; k < count; ++k) {
+    if (!is_wrong[k]) continue;
+    const uint64_t around = colours_around(z, list[k], 1);
     int colour = 0;
     while (colour < CVTM_SIZED_COLOURS && around >> colour & 1) ++colour;
-    z->vertex[v].colour = (uint8_t)colour; /* or none, with too many neighbours to be moved */
-    is_wrong[v] = 0;
+    z->vertex[list[k]].colour = (uint8_t)colour; /* or none, with too many neighbours to be moved */
+    is_wrong[k] = 0;
   }
 }
 
-enum { COLOUR_BLOCKS = 64 };
-
-int cvtm_sizer_colour(cvtm_sizer *z, int with_still) {
+int cvtm_sizer_colour(cvtm_sizer *z) {
   cvtm_half_edges *m = &z->m;
   cvtm_sized_colours *c = &z->colours;
-  const int64_t n = m->vertex_count - z->fixed_count;
-  const cvtm_growing arrays[] = {{&c->list, sizeof *c->list}, {&c->has_moved, 1}};
-  if (!cvtm_grow_all(arrays, 2, &c->capacity, m->vertex_count)) {
+  const cvtm_growing arrays[] = {
+      {&c->list, sizeof *c->list}, {&c->free, sizeof *c->free}, {&c->has_moved, 1}};
+  if (!cvtm_grow_all(arrays, 3, &c->capacity, m->vertex_count)) {
     m->out_of_memory = 1;
     return 0;
   }
   memset(c->has_moved, 0, (size_t)m->vertex_count);
-  change_colours(z, with_still, c->has_moved);
+  const int64_t n = list_free(z);
+  change_colours(z, n, c->has_moved);
   int64_t next[COLOUR_BLOCKS][CVTM_SIZED_COLOURS + 1] = {{0}}, count = 0;
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
   for (int b = 0; b < COLOUR_BLOCKS; ++b)
-    for (int64_t v = z->fixed_count + n * b / COLOUR_BLOCKS;
-         v < z->fixed_count + n * (b + 1) / COLOUR_BLOCKS; ++v)
-      if (is_free(z, v, with_still)) ++next[b][z->vertex[v].colour];
+    for (int64_t k = n * b / COLOUR_BLOCKS; k < n * (b + 1) / COLOUR_BLOCKS; ++k)
+      ++next[b][z->vertex[c->free[k]].colour];
   for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
     c->first[k] = count;
     for (int b = 0; b < COLOUR_BLOCKS; ++b) {
@@ -92,11 +109,9 @@ int cvtm_sizer_colour(cvtm_sizer *z, int with_still) {
   c->first[CVTM_SIZED_COLOURS] = count;
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
   for (int b = 0; b < COLOUR_BLOCKS; ++b)
-    for (int64_t v = z->fixed_count + n * b / COLOUR_BLOCKS;
-         v < z->fixed_count + n * (b + 1) / COLOUR_BLOCKS; ++v) {
-      const int colour = z->vertex[v].colour;
-      if (is_free(z, v, with_still) && colour < CVTM_SIZED_COLOURS)
-        c->list[next[b][colour]++] = (int32_t)v;
+    for (int64_t k = n * b / COLOUR_BLOCKS; k < n * (b + 1) / COLOUR_BLOCKS; ++k) {
+      const int colour = z->vertex[c->free[k]].colour;
+      if (colour < CVTM_SIZED_COLOURS) c->list[next[b][colour]++] = c->free[k];
     }
   return 1;
 }
@@ -142,7 +157,8 @@ static void renew_size(cvtm_sizer *z, int32_t v) {
   vertex->size = cvtm_sizer_at(z, z->m.region[z->m.at[v] / 3], at.x, at.y);
 }
 
-/* Moves a vertex towards its centroid, as far as all triangles are then positive. */
+/* Moves a vertex towards its centroid, as far as all triangles are then positive. A vertex that
+ * would move little rests until a neighbour moves far. */
 static void approach_centroid(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s, double share) {
   cvtm_half_edges *m = &z->m;
   cvtm_sized_vertex *vertex = &z->vertex[v];
@@ -155,16 +171,16 @@ static void approach_centroid(cvtm_sizer *z, int32_t v, const cvtm_sized_star *s
     if (!cvtm_sized_is_inside(m, s, to)) continue;
     m->grid[v] = to;
     z->colours.has_moved[v] = 1;
+    if (!vertex->is_still) cvtm_sizer_wake(z, s);
     renew_size(z, v);
     return;
   }
 }
 
-/* Moves the free vertices towards their centroids. Vertices that have come to rest move only if
- * with_still is nonzero. */
-static void sweep(cvtm_sizer *z, double share, int with_still) {
+/* Moves the vertices inside that do not rest towards their centroids. */
+static void sweep(cvtm_sizer *z, double share) {
   const cvtm_half_edges *m = &z->m;
-  if (!cvtm_sizer_colour(z, with_still)) return;
+  if (!cvtm_sizer_colour(z)) return;
   for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
     const int64_t begin = z->colours.first[k], end = z->colours.first[k + 1];
 #pragma omp parallel for schedule(dynamic, 256) if (end - begin >= CVTM_WORTH_THREADS / 8)
@@ -184,9 +200,11 @@ static double relative_length(const cvtm_sizer *z, int32_t v, int32_t w) {
          (z->vertex[v].size + z->vertex[w].size);
 }
 
-/* Removes a free vertex. */
+/* Removes a vertex inside. */
 static cvtm_status remove_vertex(cvtm_sizer *z, int32_t v) {
   cvtm_half_edges *m = &z->m;
+  cvtm_sized_star s;
+  if (cvtm_sized_find_star(m, v, m->at[v], &s)) cvtm_sizer_wake(z, &s);
   if (cvtm_half_edges_remove(m, v))
     cvtm_half_edges_restore(m);
   else
@@ -286,8 +304,7 @@ cvtm_status cvtm_sizer_relax(cvtm_sizer *z) {
       z->figures->stopped = 1;
       break;
     }
-    const int is_last = k + 1 == o->sweeps;
-    sweep(z, is_last ? 1 : over_relaxation, is_last || k % STILL_EVERY == 0);
+    sweep(z, k + 1 == o->sweeps ? 1 : over_relaxation);
     z->figures->sweeps = k + 1;
     if ((k + 1) % BALANCE_EVERY == 0 && k + BALANCE_EVERY < o->sweeps) status = balance(z);
   }

@@ -83,7 +83,8 @@ static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions
   }
   if (status == CVTM_OK)
     status = cvtm_half_edges_extract(m, number, count, mesh, regions, z->error);
-  for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v)
+#pragma omp parallel for schedule(static) if (count >= CVTM_WORTH_THREADS)
+  for (int64_t v = 0; v < (status == CVTM_OK ? m->vertex_count : 0); ++v)
     if (m->at[v] >= 0) place_exactly(z, v, mesh->points + 2 * (int64_t)number[v]);
   free(number);
   if (source != NULL && status == CVTM_OK)
@@ -137,6 +138,7 @@ cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_opti
   free(z.places);
   free(z.part_edge);
   free(z.vertex);
+  free(z.colours.free);
   free(z.colours.list);
   free(z.colours.has_moved);
   return status;

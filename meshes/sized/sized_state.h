@@ -17,11 +17,12 @@ typedef struct cvtm_sized_vertex {
   uint8_t in_patch; /* nonzero for vertices near a change that is tried */
 } cvtm_sized_vertex;
 
-/* The vertices inside, by colours. Vertices of one colour have no edge in common, so threads can
+/* Vertices inside, by colours. Vertices of one colour have no edge in common, so threads can
  * move them together with the result of moving them one after another. */
 enum { CVTM_SIZED_COLOURS = 33 };
 typedef struct cvtm_sized_colours {
-  int32_t *list; /* the vertices of colour k: from first[k] to first[k + 1] - 1 */
+  int32_t *free; /* the vertices inside that are not still, or were not when these were listed */
+  int32_t *list; /* those of colour k: from first[k] to first[k + 1] - 1 */
   int64_t capacity, first[CVTM_SIZED_COLOURS + 1];
   uint8_t *has_moved; /* per vertex: nonzero if it has moved since the vertices were coloured */
 } cvtm_sized_colours;
@@ -127,6 +128,15 @@ static inline int cvtm_sized_find_star(const cvtm_half_edges *m, int32_t v, int6
   return 1;
 }
 
+/* Lets the neighbours of a vertex move again. Several threads may do so at once. */
+static inline void cvtm_sizer_wake(cvtm_sizer *z, const cvtm_sized_star *s) {
+  for (int k = 0; k < s->count; ++k) {
+    uint8_t *is_still = &z->vertex[s->vertex[k]].is_still;
+#pragma omp atomic write
+    *is_still = 0;
+  }
+}
+
 /* Nonzero if all triangles of the star are positive with the vertex at `to`. */
 static inline int cvtm_sized_is_inside(const cvtm_half_edges *m, const cvtm_sized_star *s,
                                        cvtm_grid_point to) {
@@ -178,8 +188,8 @@ cvtm_status cvtm_sizer_lay(cvtm_sizer *z, int64_t part, int32_t **rim, int64_t *
                            double *direction);
 /* The triangle that contains a point; -1 if the boundary is between vertex p and the point. */
 int64_t cvtm_sizer_see(const cvtm_sizer *z, int32_t p, cvtm_grid_point to);
-/* Lists vertices inside by colours, still ones only if with_still. Returns 0 if memory runs out. */
-int cvtm_sizer_colour(cvtm_sizer *z, int with_still);
+/* Lists the vertices inside that are not still by colours. Returns 0 if memory runs out. */
+int cvtm_sizer_colour(cvtm_sizer *z);
 /* Moves, adds and removes vertices. */
 cvtm_status cvtm_sizer_relax(cvtm_sizer *z);
 /* Flips edges, removes and adds vertices where that is better. A vertex is tried again only if a
