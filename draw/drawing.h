@@ -138,8 +138,9 @@ typedef struct cvtm_drawing_settings {
  * svg: the page has its size in mm, a user unit of 1 mm, and an Inkscape layer for each part, named
  * after the pen of the part. Inks of several pens are transparent: where they overlap, their
  * colours multiply.
- * pdf: one page of vector graphics, compressed if the build has zlib. Inks are as in SVG; there are
- * no layers.
+ * pdf, by cairo: one page of vector graphics, compressed. The same drawing gives the same bytes.
+ * Inks are as in SVG; there are no layers, because cairo cannot write them. Fails with
+ * CVTM_ERROR_UNSUPPORTED in a build without cairo, where cvtm_drawing_writes_pdf() is 0.
  * dxf: AutoCAD R12 in ASCII, x right and y up from the lower left corner of the page. Dots become
  * circles, strokes become lines and polylines, and parts become layers.
  * hpgl: in the units of the plotter, with points as by cvtm_plotter_place. Pen k of the drawing is
@@ -149,5 +150,6 @@ typedef struct cvtm_drawing_settings {
  * and with several pens `pen` before the parts of each pen. */
 cvtm_status cvtm_drawing_write(const char *path, const char *extension, const cvtm_drawing *drawing,
                                const cvtm_drawing_settings *settings, cvtm_error *error);
+int cvtm_drawing_writes_pdf(void);
 
 CVTM_API_END

@@ -55,6 +55,9 @@ typedef struct cvtm_format {
   const char *help;              /* what the format is, and who uses it */
   const char *manual;            /* more sentences, with the markup of an option's text; or NULL */
   unsigned properties;           /* bits above that are not roles */
+  /* The library that writes the format, and whether this build has it; NULL: none is needed. */
+  const char *dependency;
+  int (*has_library)(void);
   /* NULL: files of this format are not written or not read. Stream errors are detected when the
    * stream is closed. */
   void (*write_mesh)(FILE *file, const struct cvtm_file_mesh *mesh);

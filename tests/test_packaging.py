@@ -17,7 +17,7 @@ PACKAGING = ROOT / "packaging"
 LIBRARIES = {
     "libpng-dev", "libjpeg-dev", "libcjson-dev", "libexpat1-dev", "zlib1g-dev", "liblz4-dev",
     "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
-    "libisal-dev", "libnetcdf-dev"
+    "libcairo2-dev", "libisal-dev", "libnetcdf-dev"
 }
 LOADED = {"libheif-dev", "libnetcdf-dev"}  # when a file needs them: programs do not link them
 

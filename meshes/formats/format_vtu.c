@@ -38,7 +38,8 @@ static cvtm_compression compressor_named(const char *name) {
   return (cvtm_compression)kind;
 }
 
-size_t cvtm_compressed_most(cvtm_compression kind, size_t size) {
+/* The largest size that `size` bytes can have after compression. */
+static size_t compressed_most(cvtm_compression kind, size_t size) {
 #if CVTMESH_HAVE_ZLIB
   if (kind == CVTM_COMPRESS_ZLIB) return (size_t)compressBound((uLong)size);
 #endif
@@ -49,9 +50,10 @@ size_t cvtm_compressed_most(cvtm_compression kind, size_t size) {
   return size;
 }
 
-size_t cvtm_compress(cvtm_compression kind, const unsigned char *from, size_t size,
-                     unsigned char *to) {
-  const size_t most = cvtm_compressed_most(kind, size);
+/* Compresses into `to` (compressed_most bytes). Returns the compressed size; 0 on failure. */
+static size_t compress_bytes(cvtm_compression kind, const unsigned char *from, size_t size,
+                             unsigned char *to) {
+  const size_t most = compressed_most(kind, size);
 #if CVTMESH_HAVE_ZLIB
   uLongf made = (uLongf)most;
   if (kind == CVTM_COMPRESS_ZLIB)
@@ -520,7 +522,7 @@ static int compress_blocks(const data_array *a, blocks *b) {
     for (size_t i = 0; i < size / width; ++i)
       cvtm_scalar_pack(a->type, 0, a->value(a->mesh, k * (int64_t)(BLOCK / width) + (int64_t)i),
                        raw + width * i);
-    b->head[3 + k] = cvtm_compress(a->mesh->compression, raw, size, b->data + (size_t)k * b->most);
+    b->head[3 + k] = compress_bytes(a->mesh->compression, raw, size, b->data + (size_t)k * b->most);
     failed |= b->head[3 + k] == 0;
   }
   return !failed;
@@ -545,7 +547,7 @@ static void write_blocks(FILE *file, const data_array *a, const blocks *b) {
 static void write_compressed(FILE *file, const data_array *a) {
   const size_t all = array_bytes(a);
   blocks b = {.count = (int64_t)((all + BLOCK - 1) / BLOCK),
-              .most = cvtm_compressed_most(a->mesh->compression, BLOCK)};
+              .most = compressed_most(a->mesh->compression, BLOCK)};
   b.data = malloc((size_t)b.count * b.most + 1);
   b.head = malloc(((size_t)b.count + 3) * sizeof *b.head);
   if (b.data != NULL && b.head != NULL && compress_blocks(a, &b))

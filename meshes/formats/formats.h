@@ -98,14 +98,6 @@ static inline char *cvtm_text_scalar(char *to, cvtm_scalar type, int big, double
   return to + cvtm_scalar_size(type);
 }
 
-/* ---- compression ---- */
-
-/* The largest size that `size` bytes can have after compression. */
-size_t cvtm_compressed_most(cvtm_compression kind, size_t size);
-/* Compresses into `to` (cvtm_compressed_most bytes). Returns the compressed size; 0 on failure. */
-size_t cvtm_compress(cvtm_compression kind, const unsigned char *from, size_t size,
-                     unsigned char *to);
-
 /* ---- numbers as text in memory, and files written item by item in parallel ---- */
 
 /* Largest number of bytes of a number as text. */

@@ -40,6 +40,8 @@ def vertices_of(cvtmesh, extension, name="w"):
 
 def test_every_file_has_the_same_place(cvtmesh, picture):
     outputs = [f"w.{extension}" for extension in (*MESHES, "csv", "npy", "xyz", "svg", "pdf", "dxf")]
+    if not cvtmesh.printed("info").get("pdf", True):
+        outputs.remove("w.pdf")
     run(cvtmesh, "plain.png", "-o", "p.npy")
     report = run(cvtmesh, "plain.png", *WORLD, *(word for name in outputs for word in ("-o", name)))
     pixels = cvtmesh.array("p.npy")

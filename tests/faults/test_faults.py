@@ -75,7 +75,6 @@ COMMANDS = {
     "run_config": RUN + ["tiny.npy", "--config", "options.txt", "-o", "o.npy"],
     "run_picture": RUN + ["tiny.npy", "--picture-size", "64", "-o", "o.png", "-o", "o.obj"],
     "run_stdout": RUN + ["tiny.npy", "-o", "-"],
-    "run_pdf": RUN + ["tiny.npy", "-o", "o.pdf"],
     "run_lloyd": RUN + ["tiny.npy", "-o", "o.xyz", "--method", "lloyd", "--init", "points.csv",
                         "-n", "15"],
     "run_pixel": RUN + ["tiny.npy", "-o", "o.csv", "--preset", "paper"],
