@@ -151,6 +151,9 @@ const cvtm_format cvtm_format_svg_drawing = {
 
 #if CVTMESH_HAVE_CAIRO
 
+/* Of curves, in points. At cairo's 0.1 the radius of a small circle is up to 2 % too large. */
+#define TOLERANCE 1e-3
+
 static cairo_status_t write_bytes(void *file, const unsigned char *bytes, unsigned size) {
   return fwrite(bytes, 1, size, file) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
 }
@@ -229,6 +232,7 @@ static cairo_status_t draw_file(FILE *file, const cvtm_drawing *drawing) {
       write_bytes, file, points_per_mm * drawing->page.width, points_per_mm * drawing->page.height);
   cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
   cairo_t *cairo = cairo_create(surface);
+  cairo_set_tolerance(cairo, TOLERANCE);
   draw_page(cairo, drawing);
   cairo_status_t status = cairo_status(cairo);
   cairo_destroy(cairo);

@@ -70,6 +70,12 @@ def test_dots_of_a_pdf(pdf, light):
     assert drawn.mean() == pytest.approx(wanted.mean(), rel=0.01)
 
 
+def test_small_discs_of_a_pdf_are_round(pdf):
+    pdf.call("run", CAMERA, "-n", 30, "--page", "A6", "--dot-size", "0.3mm", "-o", "a.pdf")
+    drawn = 1 - rendered(pdf.path("a.pdf"), 40, "-gray")[..., 0]
+    assert drawn.sum() / 40**2 == pytest.approx(30 * np.pi * 0.15**2, rel=0.01)
+
+
 def test_a_pdf_without_a_page_is_as_large_as_the_svg_in_a_browser(pdf):
     pdf.call(*SMALL, "-o", "a.pdf")
     assert size_in_mm(pdf.path("a.pdf")) == pytest.approx([512 / 96 * 25.4] * 2, abs=0.01)
