@@ -23,7 +23,8 @@ static const char *names_of(unsigned role, char names[CVTM_FORMAT_NAMES]) {
   *names = '\0';
   for (int k = 0; (f = run_format_at(k)) != NULL; ++k) {
     if (!cvtm_format_has(f, role)) continue;
-    if (f->dependency != NULL && !f->has_library()) continue;
+    if (f->dependency != NULL && !cvtm_format_has(f, CVTM_TEXT_OR_BINARY) && !f->has_library())
+      continue;
     used += (size_t)snprintf(names + used, CVTM_FORMAT_NAMES - used, "%s%s%s%s",
                              used > 0 ? " " : "", f->extension, f->alias != NULL ? " " : "",
                              f->alias != NULL ? f->alias : "");
@@ -72,6 +73,7 @@ static int print_json(int cuda_count, const char *reason) {
   cJSON_AddBoolToObject(info, "tiff", reads_tiff());
   cJSON_AddBoolToObject(info, "colour_profiles", cvtm_image_applies_profiles());
   cJSON_AddBoolToObject(info, "cairo", cvtm_drawing_writes_pdf());
+  cJSON_AddBoolToObject(info, "hdf5", cvtm_hdf5_known());
   cJSON_AddBoolToObject(info, "netcdf", cvtm_netcdf_known());
   cJSON_AddBoolToObject(info, "zlib", cvtm_compression_known(CVTM_COMPRESS_ZLIB));
   cJSON_AddBoolToObject(info, "lz4", cvtm_compression_known(CVTM_COMPRESS_LZ4));
@@ -101,9 +103,10 @@ int cli_info(const cli_options *options) {
   if (options->json) return print_json(cuda_count, reason);
   char name[32], text[512], names[CVTM_FORMAT_NAMES];
   printf("cvtmesh %s\n", CVTMESH_VERSION);
-  printf("built with   OpenMP%s%s%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
+  printf("built with   OpenMP%s%s%s%s%s%s%s%s%s%s%s\n", CVTMESH_HAVE_CUDA ? ", CUDA" : "",
          reads_tiff() ? ", TIFF" : "", cvtm_image_applies_profiles() ? ", colour profiles" : "",
-         cvtm_drawing_writes_pdf() ? ", cairo" : "", cvtm_netcdf_known() ? ", NetCDF" : "",
+         cvtm_drawing_writes_pdf() ? ", cairo" : "", cvtm_hdf5_known() ? ", HDF5" : "",
+         cvtm_netcdf_known() ? ", NetCDF" : "",
          cvtm_compression_known(CVTM_COMPRESS_ZLIB) ? ", zlib" : "",
          cvtm_compression_known(CVTM_COMPRESS_LZ4) ? ", lz4" : "",
          CVTMESH_HAVE_ISAL ? ", ISA-L" : "", CVTMESH_HAVE_VIEWER ? ", viewer" : "",

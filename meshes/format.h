@@ -55,7 +55,8 @@ typedef struct cvtm_format {
   const char *help;              /* what the format is, and who uses it */
   const char *manual;            /* more sentences, with the markup of an option's text; or NULL */
   unsigned properties;           /* bits above that are not roles */
-  /* The library that writes the format, and whether this build has it; NULL: none is needed. */
+  /* The library that writes the format, and whether this build has it; NULL: no library is needed.
+   * With CVTM_TEXT_OR_BINARY text needs no library. */
   const char *dependency;
   int (*has_library)(void);
   /* NULL: files of this format are not written or not read. Stream errors are detected when the

@@ -21,6 +21,8 @@ typedef enum cvtm_compression {
 } cvtm_compression;
 /* 1 if this build supports the compression. */
 int cvtm_compression_known(cvtm_compression kind);
+/* 1 if this build writes XDMF with HDF5. Every build writes XDMF with options->ascii. */
+int cvtm_hdf5_known(void);
 
 /* What files of Triangle have instead of numbers of regions and tags of groups. */
 typedef struct cvtm_triangle_labels {

@@ -122,8 +122,12 @@ static int holds_middle_nodes(const cvtm_run_options *options) {
 static cvtm_status check_format(const cvtm_run_options *options, const char *path,
                                 cvtm_error *error) {
   const cvtm_format *f = run_output_format(options, path);
-  if (f->dependency != NULL && !f->has_library())
-    return run_usage_error(error, "%s: this build has no %s", path, f->dependency);
+  const int has_text = cvtm_format_has(f, CVTM_TEXT_OR_BINARY);
+  const int has_library = f->dependency == NULL || (options->ascii && has_text) || f->has_library();
+  if (!has_library && has_text)
+    return run_usage_error(error, "%s: this build has no %s; --format ascii needs none", path,
+                           f->dependency);
+  if (!has_library) return run_usage_error(error, "%s: this build has no %s", path, f->dependency);
   if (is_stream(path) && f->files_beside[0].ending != NULL && !options->ascii)
     return run_usage_error(error, "%s goes to a stream only with --format ascii", f->extension);
   if (cvtm_format_has(f, CVTM_NEEDS_GROUPS) && options->domain.kind == CVTM_RUN_DOMAIN_NONE &&

@@ -16,10 +16,10 @@ PACKAGING = ROOT / "packaging"
 # What CMake finds, as Debian names the packages with headers.
 LIBRARIES = {
     "libpng-dev", "libjpeg-dev", "libcjson-dev", "libexpat1-dev", "zlib1g-dev", "liblz4-dev",
-    "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
+    "libhdf5-dev", "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
     "libcairo2-dev", "libisal-dev", "libnetcdf-dev"
 }
-LOADED = {"libheif-dev", "libnetcdf-dev"}  # when a file needs them: programs do not link them
+LOADED = {"libhdf5-dev", "libheif-dev", "libnetcdf-dev"}  # when a file needs them: programs do not link them
 
 
 def recipes():

@@ -4,12 +4,19 @@
  * https://www.xdmf.org/index.php/XDMF_Model_and_Format */
 #include "base/file.h"
 #include "base/host.h"
+#include "base/shared_library.h"
 #include "base/text.h"
 #include "meshes/formats/formats.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#if CVTMESH_HAVE_HDF5
+#include <hdf5.h>
+#include <pthread.h>
+#endif
+
+int cvtm_hdf5_known(void) { return CVTMESH_HAVE_HDF5; }
 
 /* An array of rows x columns numbers; one of the pointers is not NULL. */
 typedef struct array {
@@ -21,101 +28,94 @@ typedef struct array {
   const char *file; /* name of the HDF5 file with the array, without its folder; NULL: none */
 } array;
 
-/* ---- HDF5 ----
- *
- * The superblock, the headers of the arrays, the arrays, and the header of the group, which has
- * their names as links. Headers of version 1 have no checksum. Files are words of 8 bytes.
- * https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.html */
+/* ---- HDF5 ---- */
 
-enum { WORD = 8, SUPERBLOCK_WORDS = 12, HEADER_WORDS = 16, NAME_MOST = 255 };
-#define NOWHERE UINT64_MAX /* the address of what a file does not have */
+#if CVTMESH_HAVE_HDF5
+/* clang-format off */
+#define SYMBOLS(X) \
+  X(open) X(Eset_auto2) X(Screate_simple) X(Sclose) X(Pcreate) X(Pclose) X(Pset_obj_track_times) \
+  X(Pset_fapl_core) X(Dcreate2) X(Dwrite) X(Dclose) X(Fcreate) X(Fflush) X(Fget_file_image) \
+  X(Fclose) X(T_NATIVE_DOUBLE_g) X(T_NATIVE_INT32_g) X(T_IEEE_F64LE_g) X(T_STD_I32LE_g) \
+  X(P_CLS_DATASET_CREATE_ID_g) X(P_CLS_FILE_ACCESS_ID_g)
+/* clang-format on */
+#define POINTER(name) __typeof__(H5##name) *(name);
+#define NAME(name) "H5" #name "\0"
+enum { TRUNCATE = 2 }; /* H5F_ACC_TRUNC, a macro that calls functions of HDF5 */
+/* The functions of HDF5, and its numbers of types and classes, which are set by H5open. */
+static struct {
+  void *library;
+  SYMBOLS(POINTER)
+} h5;
 
-static uint64_t whole_words(uint64_t bytes) { return (bytes + WORD - 1) / WORD * WORD; }
-
-static uint64_t array_bytes(const array *a) {
-  const size_t number = a->reals != NULL ? sizeof *a->reals : sizeof *a->integers;
-  return (uint64_t)a->rows * (uint64_t)a->columns * number;
-}
-
-static uint64_t header_at(int k) { return WORD * (SUPERBLOCK_WORDS + HEADER_WORDS * (uint64_t)k); }
-
-/* The address of array k; that of the group if k is the number of arrays. */
-static uint64_t array_at(const array *arrays, int count, int k) {
-  uint64_t at = header_at(count);
-  for (int i = 0; i < k; ++i) at += whole_words(array_bytes(&arrays[i]));
-  return at;
-}
-
-static void put_words(FILE *file, const uint64_t *words, size_t count) {
-  fwrite(words, WORD, count, file);
-}
-
-/* The first words of a header and of a message in it, which takes `words` more. */
-static uint64_t header_word(int messages) { return 1 | (uint64_t)messages << 16 | 1ull << 32; }
-static uint64_t message_word(uint64_t kind, uint64_t words) { return kind | words * WORD << 16; }
-
-/* Messages: zero for what is not written; the shape; the type; a place without gaps. */
-static void put_array_header(FILE *file, const array *a, uint64_t at) {
-  const uint64_t columns = a->columns > 1 ? (uint64_t)a->columns : 0, size = array_bytes(a);
-  /* double, with the places of sign, exponent and mantissa; int32 */
-  static const uint64_t real[] = {0x3f2011 | 8ull << 32, 0x34000b3400400000, 1023};
-  static const uint64_t integer[] = {0x0810 | 4ull << 32, 0x200000, 0};
-  const uint64_t *type = a->reals != NULL ? real : integer, rank = columns > 0 ? 2 : 1;
-  const uint64_t words[4][4] = {
-      {header_word(4), (HEADER_WORDS - 2) * WORD, message_word(5, 1), 0x01020202},
-      {message_word(1, 3), 1 | rank << 8, (uint64_t)a->rows, columns},
-      {message_word(3, 3), type[0], type[1], type[2]},
-      {message_word(8, 3), 0x0103 | at << 16, at >> 48 | size << 16, size >> 48}};
-  put_words(file, *words, HEADER_WORDS);
-}
-
-static uint64_t name_bytes(const array *a) { return strnlen(a->name, NAME_MOST); }
-static uint64_t link_bytes(const array *a) { return whole_words(3 + name_bytes(a) + WORD); }
-
-/* Messages: of the group, no index of its links, each link. */
-static void put_group_header(FILE *file, const array *arrays, int count, uint64_t size) {
-  const uint64_t words[] = {header_word(2 + count),
-                            size,
-                            message_word(10, 1),
-                            0,
-                            message_word(2, 3),
-                            NOWHERE << 16,
-                            NOWHERE,
-                            0xffff};
-  put_words(file, words, sizeof words / sizeof *words);
-  for (int k = 0; k < count; ++k) {
-    const uint64_t length = name_bytes(&arrays[k]), bytes = link_bytes(&arrays[k]);
-    const uint64_t head = message_word(6, bytes / WORD), at = header_at(k);
-    unsigned char link[NAME_MOST + 3 * WORD] = {1, 0, (unsigned char)length};
-    memcpy(link + 3, arrays[k].name, length);
-    memcpy(link + 3 + length, &at, sizeof at);
-    put_words(file, &head, 1);
-    fwrite(link, 1, bytes, file);
+static int put_dataset(hid_t file, const array *a) {
+  const hsize_t shape[2] = {(hsize_t)a->rows, (hsize_t)a->columns};
+  const hid_t in_memory = a->reals != NULL ? *h5.T_NATIVE_DOUBLE_g : *h5.T_NATIVE_INT32_g;
+  const hid_t in_file = a->reals != NULL ? *h5.T_IEEE_F64LE_g : *h5.T_STD_I32LE_g;
+  const hid_t space = h5.Screate_simple(a->columns > 1 ? 2 : 1, shape, NULL);
+  const hid_t how = h5.Pcreate(*h5.P_CLS_DATASET_CREATE_ID_g);
+  int done = 0;
+  if (space >= 0 && how >= 0 && h5.Pset_obj_track_times(how, 0) >= 0) {
+    const hid_t set = h5.Dcreate2(file, a->name, in_file, space, H5P_DEFAULT, how, H5P_DEFAULT);
+    const void *values = a->reals != NULL ? (const void *)a->reals : (const void *)a->integers;
+    done = set >= 0 && h5.Dwrite(set, in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    if (set >= 0) h5.Dclose(set);
   }
+  if (how >= 0) h5.Pclose(how);
+  if (space >= 0) h5.Sclose(space);
+  return done;
 }
+
+/* Makes the bytes of an HDF5 file with the arrays, malloc'd; NULL on failure. */
+static void *make_image(const array *arrays, int count, size_t *size) {
+  const hid_t access = h5.Pcreate(*h5.P_CLS_FILE_ACCESS_ID_g);
+  void *bytes = NULL;
+  if (access < 0) return NULL;
+  h5.Pset_fapl_core(access, (size_t)1 << 20, 0);
+  const hid_t file = h5.Fcreate("cvtmesh.h5", TRUNCATE, H5P_DEFAULT, access);
+  int done = file >= 0;
+  for (int k = 0; done && k < count; ++k) done = put_dataset(file, &arrays[k]);
+  if (done) done = h5.Fflush(file, H5F_SCOPE_GLOBAL) >= 0;
+  const ssize_t length = done ? h5.Fget_file_image(file, NULL, 0) : -1;
+  if (length > 0) bytes = malloc((size_t)length);
+  if (bytes != NULL && h5.Fget_file_image(file, bytes, (size_t)length) != length) {
+    free(bytes);
+    bytes = NULL;
+  }
+  *size = length > 0 ? (size_t)length : 0;
+  if (file >= 0) h5.Fclose(file);
+  h5.Pclose(access);
+  return bytes;
+}
+
+/* HDF5 is not thread-safe. */
+static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static cvtm_status write_hdf5(const char *path, const array *arrays, int count, cvtm_error *error) {
-  const uint64_t group = array_at(arrays, count, count), zero = 0;
-  uint64_t links = 6 * WORD;
-  for (int k = 0; k < count; ++k) links += WORD + link_bytes(&arrays[k]);
-  /* signature, bytes of addresses and lengths, no nodes of a tree; end of the file; group */
-  const uint64_t superblock[SUPERBLOCK_WORDS] = {
-      0x0a1a0a0d46444889,       0x08080000000000, 0x100004, 0,    NOWHERE,
-      group + 2 * WORD + links, NOWHERE,          0,        group};
+  void *bytes = NULL;
+  size_t size = 0;
+  const char *missing = cvtm_library_load(CVTMESH_HDF5_FILE "\0", SYMBOLS(NAME), &h5);
+  if (missing != NULL) return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "%s: %s", path, missing);
+  pthread_mutex_lock(&hdf5_lock);
+  h5.Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  if (h5.open() >= 0) bytes = make_image(arrays, count, &size);
+  pthread_mutex_unlock(&hdf5_lock);
+  if (bytes == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: HDF5 failed", path);
   cvtm_output *output;
-  CVTM_TRY(cvtm_output_open(path, &output, error));
-  FILE *file = cvtm_output_stream(output);
-  put_words(file, superblock, SUPERBLOCK_WORDS);
-  for (int k = 0; k < count; ++k) put_array_header(file, &arrays[k], array_at(arrays, count, k));
-  for (int k = 0; k < count; ++k) {
-    const array *a = &arrays[k];
-    const uint64_t bytes = array_bytes(a);
-    fwrite(a->reals != NULL ? (const void *)a->reals : (const void *)a->integers, 1, bytes, file);
-    fwrite(&zero, 1, whole_words(bytes) - bytes, file);
+  cvtm_status status = cvtm_output_open(path, &output, error);
+  if (status == CVTM_OK) {
+    fwrite(bytes, 1, size, cvtm_output_stream(output));
+    status = cvtm_output_commit(output, error);
   }
-  put_group_header(file, arrays, count, links);
-  return cvtm_output_commit(output, error);
+  free(bytes);
+  return status;
 }
+#else
+static cvtm_status write_hdf5(const char *path, const array *arrays, int count, cvtm_error *error) {
+  (void)arrays, (void)count;
+  return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                   "%s: this build has no HDF5, which binary XDMF needs; write it as text", path);
+}
+#endif
 
 /* ---- XML ---- */
 
@@ -311,10 +311,12 @@ const cvtm_format cvtm_format_xdmf = {
     .manual =
         "NAME.xdmf has the triangles, with `region` and the tags as in MSH. With a --domain "
         "NAME_boundary.xdmf has the edges of the boundary, with the tag of their group as "
-        "`boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5), or, with `--format "
-        "ascii`, in the .xdmf files themselves. In dolfinx the grids are called `mesh` and "
-        "`boundary`.",
+        "`boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has "
+        "it), or, with `--format ascii`, in the .xdmf files themselves. In dolfinx the grids "
+        "are called `mesh` and `boundary`.",
     .properties =
         CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_TEXT_OR_BINARY,
+    .dependency = "HDF5",
+    .has_library = cvtm_hdf5_known,
     .write_mesh_files = write_xdmf,
     .files_beside = {{HEAVY_ENDING, 1, 0}, {BOUNDARY_ENDING, 0, 1}, {BOUNDARY_HEAVY_ENDING, 1, 1}}};

@@ -124,6 +124,10 @@ def test_an_input_is_not_overwritten(cvtmesh, arguments, name, option):
 FRAME = RUN + ["--domain", "frame", "-o", "x.xdmf"]
 
 
+def has_hdf5(cvtmesh):
+    return cvtmesh.printed("info")["hdf5"]
+
+
 @pytest.mark.parametrize("arguments, name", [
     (["run", "x.h5", "-n", "5", "-o", "x.xdmf"], "x.h5"),
     (RUN + ["-o", "x.xdmf", "--report", "x.h5"], "x.h5"),
@@ -135,6 +139,8 @@ FRAME = RUN + ["--domain", "frame", "-o", "x.xdmf"]
 ])
 def test_a_file_beside_is_not_overwritten(cvtmesh, arguments, name):
     """XDMF comes with up to three other files; ELE, and POLY without vertices, have a NODE file."""
+    if "x.xdmf" in arguments and "ascii" not in arguments and not has_hdf5(cvtmesh):
+        return
     shutil.copy(cvtmesh.path("a.pgm"), cvtmesh.path("x.h5"))
     cvtmesh.file("x.poly", "0 2 0 0\n3 0\n1 1 2\n2 2 3\n3 3 1\n0\n")
     cvtmesh.file("x.ele", "1 3 0\n1 1 2 3\n")
@@ -369,6 +375,8 @@ def test_a_changed_file_is_read_again(cvtmesh, header, job, changed):
 
 @pytest.mark.parametrize("options, beside", [("", "x.h5"), ("--format ascii", "x_boundary.xdmf")])
 def test_a_missing_file_beside_is_made_again(cvtmesh, options, beside):
+    if beside == "x.h5" and not has_hdf5(cvtmesh):
+        return
     cvtmesh.file("jobs.jsonl", jobs("input,points,output,domain", "a.pgm,20,x.xdmf,frame"))
     cvtmesh.call("batch", "jobs.jsonl", "-q", *options.split())
     assert done(cvtmesh, *options.split()) == 0

@@ -517,11 +517,13 @@ def test_formats_without_their_library(cvtmesh, colours):
             cvtmesh.refused("density", "my.image", "-o", "y.npy", code=3, names=["my.image", command])
 
 
-@pytest.mark.parametrize("library, arguments, content", [
-    ("libheif", ["density", "a.x", "-o", "y.npy"], b"\0\0\0\x18ftypheic" + bytes(12)),
-    ("libnetcdf", ["sphere", "a.nc", "-o", "y.nc"], b"CDF\1"),
+@pytest.mark.parametrize("library, arguments, content, code, named", [
+    ("libheif", ["density", "a.x", "-o", "y.npy"], b"\0\0\0\x18ftypheic" + bytes(12), 3, "a.x"),
+    ("libnetcdf", ["sphere", "a.nc", "-o", "y.nc"], b"CDF\1", 3, "a.nc"),
+    ("libhdf5(?:_serial)?", ["mesh", "a.csv", "-o", "y.xdmf"], b"0,0\n1,0\n0,1\n", 1, "y.h5"),
 ])
-def test_libraries_are_loaded_when_a_file_needs_them(cvtmesh, library, arguments, content):
+def test_libraries_are_loaded_when_a_file_needs_them(cvtmesh, library, arguments, content, code,
+                                                     named):
     """A library that cannot be loaded stops no other file, and the message has its name."""
     loaded = re.search(library.encode() + rb"\.so\.\d+", pathlib.Path(PROGRAM).read_bytes())
     if loaded is None:
@@ -530,7 +532,7 @@ def test_libraries_are_loaded_when_a_file_needs_them(cvtmesh, library, arguments
     cvtmesh.environment["LD_LIBRARY_PATH"] = str(cvtmesh.folder)
     cvtmesh.call("info")
     cvtmesh.file(arguments[1], content)
-    cvtmesh.refused(*arguments, code=3, names=[arguments[1], loaded[0].decode()])
+    cvtmesh.refused(*arguments, code=code, names=[named, loaded[0].decode()])
 
 
 # --- Blocks of rows ---
