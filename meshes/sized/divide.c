@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { ROUNDS = 4 };             /* largest number of rounds of division for narrow parts */
-static const double samples = 4; /* samples of the size per wanted length along an edge */
+static const double samples = 2; /* samples of the size per wanted length along an edge */
 static const double short_edge =
     0.7; /* edges shorter than this fraction of the wanted length reduce the sizes around them */
 static const double fine = 0.93;      /* a size below this fraction of another counts as smaller */
