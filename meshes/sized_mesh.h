@@ -20,14 +20,18 @@ typedef struct cvtm_sized_options {
                           divided in the same way; -1: none; NULL: no edge has a copy */
   double growth; /* increase, per unit of distance, of sizes around edges and gaps of the boundary
                     with smaller sizes; > 0; 0.15 */
+  double narrow; /* greatest length of edges at a narrow part of the boundary, in widths of that
+                    part; > 0; 1.15 */
   int sweeps;    /* number of sweeps, in which all vertices move; 0: keeps the lattice; 16 */
   int (*stop)(const void *context); /* called between sweeps; if it returns nonzero, moves end, and
                                        the result is the mesh so far; NULL: never called */
   const void *stop_context;
   int only_estimates; /* nonzero: makes no mesh, but finds figures->expected */
-  double least, most; /* if figures->expected is not between these, the vertices inside do not move;
-                         `most` 0: no such bounds */
-  int64_t y_up;       /* nonzero: messages have -y, because y is up in the caller's file */
+  double number; /* wanted number of vertices: up to 8 % are added or removed to come within one
+                    percent; 0: as many as the sizes ask for */
+  double off;   /* if figures->expected differs from `number` by more than this, relative to it, the
+                   vertices inside do not move; INFINITY */
+  int64_t y_up; /* nonzero: messages have -y, because y is up in the caller's file */
   CVTM_RESERVED(4);
 } cvtm_sized_options;
 

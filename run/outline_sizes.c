@@ -393,51 +393,80 @@ static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
   return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
-/* If the number of vertices changes by less, relative to it, other sizes do not help. */
-static const double same = 0.005;
+/* The greatest length of edges at narrow parts, in widths: angles are then 45 degrees. */
+static const double longest_narrow = 2;
 
-/* The factor for all lengths with which the mesh has `most` vertices. The number of inner vertices
- * is proportional to 1 / factor^2, the number of added vertices on the boundary to 1 / factor, and
- * the number of given vertices is constant. */
-static double factor_for(const cvtm_sized_figures *found, double count, double most) {
+/* The search for a number of vertices. If most vertices are in narrow parts of the outline, other
+ * lengths hardly change the number; then edges there become longer than the parts are wide. */
+typedef struct number_search {
+  double wanted;
+  double *scale; /* what is sought: the factor of all lengths, or options.narrow */
+  int tries;
+  double last, last_error; /* logarithms of the last scale, and of its number by the wanted one */
+  double ends[2]; /* logarithms of the nearest scales with too many vertices, and with too few */
+  double best, least_error; /* the scale with the best number, and the error of that number */
+} number_search;
+
+static void begin_search(number_search *s, double wanted, double *scale) {
+  *s = (number_search){wanted, scale, 0, 0, 0, {-INFINITY, INFINITY}, *scale, INFINITY};
+}
+
+/* The factor for all lengths with which the mesh has the wanted number of vertices: given ones,
+ * added ones on the boundary (as 1 / factor), and inner ones (as 1 / factor^2). */
+static double factor_for(const cvtm_sized_figures *found, double count, double wanted) {
   const double inside = (double)found->inside, added = (double)found->on_boundary;
-  const double rest = most - (count - inside - added);
-  if (!(inside > 0 && rest > 0)) return sqrt(count / most);
+  const double rest = wanted - (count - inside - added);
+  if (!(inside > 0 && rest > 0)) return sqrt(count / wanted);
   return 2 * inside / (sqrt(added * added + 4 * inside * rest) - added);
 }
 
-/* The same by the secant through two estimates, whose lengths have the ratio `last_factor`: narrow
- * parts keep their numbers. *is_last: the number of vertices hardly depends on the sizes. */
-static double secant_for(const cvtm_sized_figures *found, double last, double last_factor,
-                         double most, int *is_last) {
-  const double steepest = -2.5, flattest = -0.05, farthest = log(4);
-  const double slope = log(found->expected / last) / log(last_factor);
-  *is_last = slope > flattest;
-  if (!(slope > steepest && slope < 0)) return factor_for(found, found->expected, most);
-  const double way = log(most / found->expected) / fmin(slope, flattest);
-  return exp(fmax(-farthest, fmin(way, farthest)));
+/* Takes the number of vertices that belongs to the scale, and sets the next scale, by the secant
+ * through the last two. Returns 0 if the number hardly depends on the scale. */
+static int search_on(number_search *s, const cvtm_sized_figures *found, double count,
+                     const double *factor) {
+  const double steepest = -2.5, flattest = -0.05, farthest = log(4), short_way = 0.1;
+  const double at = log(*s->scale), error = log(count / s->wanted);
+  const double slope = s->tries++ > 0 ? (error - s->last_error) / (at - s->last) : steepest;
+  double way = s->scale == factor ? log(factor_for(found, count, s->wanted)) : error;
+  if (fabs(error) < s->least_error) s->best = *s->scale;
+  s->least_error = fmin(s->least_error, fabs(error));
+  if (slope > steepest && slope < flattest) way = -error / slope;
+  s->ends[error > 0 ? 0 : 1] = at;
+  double next = at + fmax(-farthest, fmin(way, farthest));
+  if (!(next > s->ends[0] && next < s->ends[1])) next = 0.5 * (s->ends[0] + s->ends[1]);
+  const double most = s->scale == factor ? INFINITY : longest_narrow;
+  const int goes_on =
+      !(error > 0 && *s->scale >= most) && (slope < flattest || fabs(at - s->last) < short_way);
+  s->last = at;
+  s->last_error = error;
+  *s->scale = fmin(exp(next), most);
+  return goes_on;
 }
 
-/* Finds the factor of the sizes with which the mesh is expected to have the wanted number of
- * vertices. *is_last: as for secant_for. */
-static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes, int *is_last,
-                              cvtm_error *error) {
+/* Finds the scale with which the mesh is expected to have the wanted number of vertices. */
+static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes,
+                              number_search *s, cvtm_error *error) {
   enum { TRIES = 8 };
-  const double near = 0.03; /* if the factor changes by less, no further try is needed */
-  cvtm_sized_options options = sizes->options;
-  double last = INFINITY, factor = 1;
-  options.only_estimates = 1;
-  *is_last = 0;
+  const double near = 0.03; /* no further try if the scale changes by less */
+  cvtm_sized_options *options = &sizes->options;
   if (!isfinite(sizes->base) && sizes->count == 0)
     sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / (double)wanted);
-  for (int k = 0; k < TRIES && !*is_last && (k == 0 || fabs(factor - 1) >= near); ++k) {
+  begin_search(s, (double)wanted, &sizes->factor);
+  options->only_estimates = 1;
+  for (int k = 0; k < TRIES; ++k) {
     cvtm_sized_figures found = {0};
-    const cvtm_status status = mesh_curves(o, sizes, &options, NULL, NULL, &found, error);
+    const cvtm_status status = mesh_curves(o, sizes, options, NULL, NULL, &found, error);
     if (status != CVTM_OK) return status;
-    factor = secant_for(&found, last, factor, (double)wanted, is_last);
-    sizes->factor *= factor;
-    last = found.expected;
+    if (!search_on(s, &found, found.expected, &sizes->factor)) {
+      if (s->scale != &sizes->factor) break;
+      begin_search(s, (double)wanted, &options->narrow);
+      (void)search_on(s, &found, found.expected, &sizes->factor);
+    }
+    if (fabs(log(*s->scale) - s->last) < near) break;
   }
+  options->only_estimates = 0;
+  options->number = (double)wanted;
+  begin_search(s, (double)wanted, s->scale);
   return CVTM_OK;
 }
 
@@ -485,28 +514,25 @@ static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes
   }
 }
 
-/* Makes a mesh whose number of vertices is within two percent of the wanted number, if there is
- * one. A lattice from which another number is expected is not moved. */
-static cvtm_status mesh_of_number(const cvtm_outline *outline, int64_t wanted, int is_last,
-                                  run_sizes *sizes, cvtm_mesh *mesh, cvtm_regions *regions,
-                                  cvtm_error *error) {
-  enum { TRIES = 4 };
-  const double most = (double)wanted;
-  double last = INFINITY;
-  for (int k = is_last ? TRIES : 0;; ++k) {
-    sizes->options.least = k < TRIES ? 0.985 * most : 0;
-    sizes->options.most = k < TRIES ? 1.015 * most : 0;
+/* Makes a mesh whose number of vertices is within two percent of the wanted one, if it can. */
+static cvtm_status mesh_of_number(const cvtm_outline *outline, number_search *s, run_sizes *sizes,
+                                  cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
+  enum { TRIES = 5 };
+  const cvtm_sized_figures *figures = &sizes->figures;
+  for (int k = 0;; ++k) {
+    sizes->options.off = k < TRIES ? 0.035 : INFINITY;
     const cvtm_status status = mesh_below_caps(outline, sizes, mesh, regions, error);
     if (status != CVTM_OK) return status;
-    const int is_done = has_moved(&sizes->figures);
-    const double count = is_done ? (double)mesh->vertex_count : sizes->figures.expected;
-    const int is_alike = fabs(count / last - 1) < same;
-    if (is_done &&
-        (is_alike || k >= TRIES || sizes->figures.stopped || fabs(count / most - 1) < 0.02))
+    const int is_done = has_moved(figures);
+    const double count = is_done ? (double)mesh->vertex_count : figures->expected;
+    if (is_done && (k >= TRIES || figures->stopped || fabs(count / s->wanted - 1) < 0.02))
       return CVTM_OK;
-    if (is_alike) k = TRIES;
-    last = count;
-    sizes->factor *= factor_for(&sizes->figures, count, most);
+    if (is_done && sizes->options.number == s->wanted && fabs(count / s->wanted - 1) < 0.08)
+      sizes->options.number *= s->wanted / count; /* as many are removed again, or added */
+    else if (!search_on(s, figures, count, &sizes->factor) || k + 1 >= TRIES) {
+      k = TRIES - 1;
+      *s->scale = s->best;
+    }
     cvtm_mesh_free(mesh);
     cvtm_regions_free(regions);
   }
@@ -546,7 +572,7 @@ cvtm_status run_sizes_bound_areas(cvtm_outline *o, cvtm_error *error) {
 cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
   const int64_t wanted = o->options.points;
-  int is_last = 0;
+  number_search search;
   cvtm_status status = prepare(o, error);
   if (status == CVTM_OK) status = find_curves(o, sizes, error);
   sizes->options.size = find_size;
@@ -555,9 +581,9 @@ cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   sizes->options.twin = o->twin;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
-  if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, &is_last, error);
+  if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, &search, error);
   if (status != CVTM_OK) return status;
-  return wanted > 0 ? mesh_of_number(o, wanted, is_last, sizes, &o->mesh, &o->regions, error)
+  return wanted > 0 ? mesh_of_number(o, &search, sizes, &o->mesh, &o->regions, error)
                     : mesh_below_caps(o, sizes, &o->mesh, &o->regions, error);
 }
 

@@ -52,10 +52,9 @@ static void add_triangle(integral *sum, int32_t region, const corner c[3]) {
   if (largest > varied * least) sum->where_uneven += found;
 }
 
-/* The number of vertices that belong to triangles. */
-static int64_t count_vertices(const cvtm_half_edges *m) {
+int64_t cvtm_sizer_count(const cvtm_sizer *z) {
   int64_t count = 0;
-  for (int64_t v = 0; v < m->vertex_count; ++v) count += m->at[v] >= 0;
+  for (int64_t v = 0; v < z->m.vertex_count; ++v) count += z->m.at[v] >= 0;
   return count;
 }
 
@@ -82,7 +81,7 @@ cvtm_status cvtm_sizer_estimate(cvtm_sizer *z) {
   const double expected = sum.triangles - missing * sum.where_uneven;
   f->inside = (int64_t)fmax(0, 0.5 * (expected - (double)m->triangle_count));
   f->on_boundary = z->added;
-  f->expected = (double)(count_vertices(m) + f->inside);
+  f->expected = (double)(cvtm_sizer_count(z) + f->inside);
   return CVTM_OK;
 }
 
@@ -92,5 +91,5 @@ void cvtm_sizer_estimate_again(cvtm_sizer *z) {
   const double later = 0.005;
   const double missing = fmax(0, 1 - (double)z->m.triangle_count / z->demand);
   z->figures->inside = z->figures->on_boundary = 0;
-  z->figures->expected = (1 + later + 0.2 * missing) * (double)count_vertices(&z->m);
+  z->figures->expected = (1 + later + 0.2 * missing) * (double)cvtm_sizer_count(z);
 }

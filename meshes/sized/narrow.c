@@ -1,8 +1,9 @@
+#include "base/host.h"
 #include "meshes/sized/sized_state.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-static const double wide = 1.15; /* edges at a gap may have this multiple of the gap's width */
 /* Relative to the wanted length: at wider gaps vertices do not move along the boundary, at gaps
  * wider than close_by edges need not be shorter. */
 static const double near = 2, close_by = 0.9;
@@ -26,13 +27,14 @@ static int32_t common_corner(const cvtm_sizer *z, int32_t v, int32_t w) {
 }
 
 /* Asks for smaller edges at a gap of width `gap` between vertex v and (x, y). There is vertex w or,
- * with `across`, a point of that edge in a part that ends at w. */
+ * with `across`, a point of that edge in a part that ends at w. least: per vertex, the smallest
+ * size asked for there. */
 static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, double y, int32_t w,
-                          int32_t across, double gap, int64_t *found) {
+                          int32_t across, double gap, double *least, int64_t *found) {
   const cvtm_grid_point at = z->m.grid[v];
   const double mx = 0.5 * (at.x + x), my = 0.5 * (at.y + y);
   const double wanted = cvtm_sizer_at(z, region, mx, my);
-  const double size = wide * gap;
+  const double size = z->options->narrow * gap;
   if (size > near * wanted) return CVTM_OK;
   const int32_t corner = common_corner(z, v, w);
   if (corner >= 0) {
@@ -46,13 +48,17 @@ static cvtm_status narrow(cvtm_sizer *z, int32_t region, int32_t v, double x, do
     if (beside[k] >= 0) z->is_narrow[beside[k]] = 1;
   if (size > close_by * wanted) return CVTM_OK;
   ++*found;
-  cvtm_status status = cvtm_sizer_add_source(z, at.x, at.y, size);
-  return status == CVTM_OK ? cvtm_sizer_add_source(z, x, y, size) : status;
+  least[v] = fmin(least[v], size);
+  if (across >= 0) return cvtm_sizer_add_source(z, x, y, size);
+  least[w] = fmin(least[w], size);
+  return CVTM_OK;
 }
 
 cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found) {
   const cvtm_half_edges *m = &z->m;
-  cvtm_status status = CVTM_OK;
+  double *least = malloc(((size_t)m->vertex_count + 1) * sizeof *least);
+  cvtm_status status = least != NULL ? CVTM_OK : cvtm_no_memory(z->error, "the sizes");
+  for (int64_t v = 0; v < m->vertex_count && least != NULL; ++v) least[v] = INFINITY;
   *found = 0;
   for (int64_t h = 0; h < 3 * m->triangle_count && status == CVTM_OK; ++h) {
     const int32_t a = m->corner[h], b = cvtm_end_of(m, h), c = cvtm_apex_of(m, h);
@@ -62,7 +68,7 @@ cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found) {
     if (m->segment[h] < 0) {
       const int32_t e = edge_under(z, a);
       if (e >= 0 && e == edge_under(z, b)) continue;
-      if (m->twin[h] > h) status = narrow(z, region, a, q.x, q.y, b, -1, length, found);
+      if (m->twin[h] > h) status = narrow(z, region, a, q.x, q.y, b, -1, length, least, found);
       continue;
     }
     const double along =
@@ -71,7 +77,10 @@ cvtm_status cvtm_sizer_find_gaps(cvtm_sizer *z, int64_t *found) {
     if (!(t > 0.1 && t < 0.9)) continue;
     const double height = (double)cvtm_orient(p, q, r) / length;
     status = narrow(z, region, c, p.x + t * ((double)q.x - p.x), p.y + t * ((double)q.y - p.y), a,
-                    z->part_edge[m->segment[h]], height, found);
+                    z->part_edge[m->segment[h]], height, least, found);
   }
+  for (int64_t v = 0; v < m->vertex_count && status == CVTM_OK; ++v)
+    if (isfinite(least[v])) status = cvtm_sizer_add_source(z, m->grid[v].x, m->grid[v].y, least[v]);
+  free(least);
   return status;
 }

@@ -213,33 +213,32 @@ static cvtm_status remove_vertex(cvtm_sizer *z, int32_t v) {
   return m->out_of_memory ? cvtm_no_memory(z->error, "the mesh") : CVTM_OK;
 }
 
-/* Nonzero for a vertex with too few or too short edges. */
-static int is_crowded(const cvtm_sizer *z, int32_t v, const cvtm_sized_star *s) {
+/* The mean length of a vertex's edges; 0 for a vertex with too few or too short edges, INFINITY for
+ * one that stays. */
+static double room_of(const cvtm_sizer *z, int64_t v) {
   double mean = 0, least = INFINITY;
-  for (int k = 0; k < s->count; ++k) {
-    const double length = relative_length(z, v, s->vertex[k]);
-    mean += length / s->count;
+  cvtm_sized_star s;
+  if (z->m.at[v] < 0 || z->vertex[v].place >= 0 ||
+      !cvtm_sized_find_star(&z->m, (int32_t)v, z->m.at[v], &s))
+    return INFINITY;
+  for (int k = 0; k < s.count; ++k) {
+    const double length = relative_length(z, (int32_t)v, s.vertex[k]);
+    mean += length / s.count;
     least = fmin(least, length);
   }
-  return s->count <= 4 || mean < shortest_mean || (least < shortest && mean < crowded_mean);
+  return s.count <= 4 || (least < shortest && mean < crowded_mean) ? 0 : mean;
 }
 
 /* Threads find the vertices and edges that a change may be needed at, and set their marks. The
  * changes are made one after another, if they are still needed then. */
 
-static int may_go(const cvtm_sizer *z, int64_t v) {
-  cvtm_sized_star s;
-  return z->m.at[v] >= 0 && cvtm_sized_find_star(&z->m, (int32_t)v, z->m.at[v], &s) &&
-         is_crowded(z, (int32_t)v, &s);
-}
-
 static cvtm_status remove_some(cvtm_sizer *z, uint8_t *mark) {
   const int64_t n = z->m.vertex_count;
   cvtm_status status = CVTM_OK;
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
-  for (int64_t v = z->fixed_count; v < n; ++v) mark[v] = (uint8_t)may_go(z, v);
+  for (int64_t v = z->fixed_count; v < n; ++v) mark[v] = room_of(z, v) < shortest_mean;
   for (int64_t v = z->fixed_count; v < n && status == CVTM_OK; ++v)
-    if (mark[v] && may_go(z, v)) status = remove_vertex(z, (int32_t)v);
+    if (mark[v] && room_of(z, v) < shortest_mean) status = remove_vertex(z, (int32_t)v);
   return status;
 }
 
@@ -265,19 +264,58 @@ static cvtm_status divide_edge(cvtm_sizer *z, int64_t h) {
   return cvtm_sizer_take_vertex(z, v, cvtm_sizer_at(z, m->region[m->at[v] / 3], to.x, to.y));
 }
 
-static int is_long(const cvtm_sizer *z, int64_t h) {
+/* The length of an edge; 0 for one that is not to be divided, or its other half-edge is. */
+static double length_of(const cvtm_sizer *z, int64_t h) {
   const cvtm_half_edges *m = &z->m;
-  return m->corner[h] >= 0 && m->twin[h] >= h && m->segment[h] < 0 &&
-         relative_length(z, m->corner[h], cvtm_end_of(m, h)) > longest;
+  return m->corner[h] >= 0 && m->twin[h] >= h && m->segment[h] < 0
+             ? relative_length(z, m->corner[h], cvtm_end_of(m, h))
+             : 0;
 }
 
 static cvtm_status divide_long_edges(cvtm_sizer *z, uint8_t *mark) {
   const int64_t n = 3 * z->m.triangle_count;
   cvtm_status status = CVTM_OK;
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
-  for (int64_t h = 0; h < n; ++h) mark[h] = (uint8_t)is_long(z, h);
+  for (int64_t h = 0; h < n; ++h) mark[h] = length_of(z, h) > longest;
   for (int64_t h = 0; h < n && status == CVTM_OK; ++h)
-    if (mark[h] && is_long(z, h)) status = divide_edge(z, h);
+    if (mark[h] && length_of(z, h) > longest) status = divide_edge(z, h);
+  return status;
+}
+
+/* Adds vertices at the longest edges, or removes those with the shortest edges, if their number
+ * differs by more than a percent from the wanted one. Places are visited in large strides, so that
+ * changes in a lattice, where all lengths are equal, are far apart. */
+static cvtm_status reach_number(cvtm_sizer *z) {
+  enum {
+    BINS = 256,
+    BINS_PER_SIZE = 100,
+    SHARE = 4,
+    STRIDE = 1000003
+  };                                     /* fit places per change;
+                                            a prime */
+  const double near = 0.01, most = 0.08; /* relative to the wanted number */
+  const double wanted = z->options->number;
+  const cvtm_half_edges *m = &z->m;
+  const double more = wanted > 0 ? wanted - (double)cvtm_sizer_count(z) : 0;
+  const int adds = more > 0;
+  const int64_t n = adds ? 3 * m->triangle_count : m->vertex_count,
+                first = adds ? 0 : z->fixed_count;
+  int64_t changes = (int64_t)fabs(more), bins[BINS] = {0}, fit = 0;
+  if (fabs(more) <= near * wanted || fabs(more) > most * wanted || n % STRIDE == 0) return CVTM_OK;
+  for (int64_t k = first; k < n; ++k)
+    ++bins[(int)fmin(BINS_PER_SIZE * (adds ? length_of(z, k) : room_of(z, k)), BINS - 1)];
+  int bin = adds ? BINS : 0;
+  while (fit < SHARE * changes && (adds ? bin > 0 : bin < BINS - 1))
+    fit += bins[adds ? --bin : bin++];
+  const double bound = (double)bin / BINS_PER_SIZE;
+  cvtm_status status = CVTM_OK;
+  for (int64_t i = 0; i < n && changes > 0 && status == CVTM_OK; ++i) {
+    const int64_t k = i * STRIDE % n, before = m->vertex_count;
+    if (adds ? length_of(z, k) < fmax(bound, shortest) : k < first || room_of(z, k) >= bound)
+      continue;
+    status = adds ? divide_edge(z, k) : remove_vertex(z, (int32_t)k);
+    changes -= adds ? m->vertex_count - before : m->at[k] < 0;
+  }
   return status;
 }
 
@@ -288,6 +326,7 @@ static cvtm_status balance(cvtm_sizer *z) {
   z->m.records_changes = 1;
   cvtm_status status = divide_long_edges(z, mark);
   if (status == CVTM_OK) status = remove_some(z, mark);
+  if (status == CVTM_OK) status = reach_number(z);
   z->m.records_changes = 0;
   free(mark);
   return status;

@@ -8,7 +8,8 @@
 #include <string.h>
 
 void cvtm_sized_defaults(cvtm_sized_options *options) {
-  *options = (cvtm_sized_options){.length = 1, .growth = 0.15, .sweeps = 16};
+  *options = (cvtm_sized_options){
+      .length = 1, .growth = 0.15, .narrow = 1.15, .sweeps = 16, .off = INFINITY};
 }
 
 /* ---- The grid ---- */
@@ -97,8 +98,8 @@ static cvtm_status extract(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions
 static cvtm_status check(const cvtm_boundary *b, const cvtm_sized_options *o, cvtm_error *error) {
   if (b == NULL || o == NULL || b->edge_count < 3)
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "no boundary or no options");
-  if (!(o->growth > 0) || (o->size == NULL && !(o->length > 0)))
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "length and growth must be positive");
+  if (!(o->growth > 0) || !(o->narrow > 0) || (o->size == NULL && !(o->length > 0)))
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "length, growth and narrow must be positive");
   return CVTM_OK;
 }
 
@@ -107,8 +108,8 @@ static cvtm_status fill(cvtm_sizer *z, cvtm_mesh *mesh, cvtm_regions *regions, i
   const cvtm_sized_options *o = z->options;
   (void)cvtm_sizer_slide(z, slides, 1);
   cvtm_status status = cvtm_sizer_fill(z);
-  const double expected = z->figures->expected;
-  if (status == CVTM_OK && !(o->most > 0 && (expected < o->least || expected > o->most)))
+  if (status == CVTM_OK &&
+      !(o->number > 0 && fabs(z->figures->expected - o->number) > o->off * o->number))
     status = cvtm_sizer_relax(z);
   return status == CVTM_OK ? extract(z, mesh, regions, source) : status;
 }

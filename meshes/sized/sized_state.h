@@ -177,6 +177,8 @@ int64_t cvtm_sizer_slide(cvtm_sizer *z, int rounds, int for_mean);
 /* Estimates the number of vertices from the wanted sizes. Refuses sizes that need many more than
  * memory can hold. */
 cvtm_status cvtm_sizer_estimate(cvtm_sizer *z);
+/* The number of vertices that belong to triangles. */
+int64_t cvtm_sizer_count(const cvtm_sizer *z);
 /* Estimates it again after cvtm_sizer_fill. */
 void cvtm_sizer_estimate_again(cvtm_sizer *z);
 /* Fills the triangulation with vertices. */

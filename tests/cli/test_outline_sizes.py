@@ -69,7 +69,27 @@ def test_one_size(cvtmesh):
 def test_number_of_vertices(cvtmesh, wanted):
     cvtmesh.file("plate.csv", PLATE)
     cvtmesh.call("mesh", "plate.csv", "-n", wanted, "-o", "m.vtu")
-    assert len(read(cvtmesh)[0]) == pytest.approx(wanted, rel=0.05)
+    assert len(read(cvtmesh)[0]) == pytest.approx(wanted, rel=0.02)
+
+
+@pytest.mark.parametrize("wanted", [600, 560])
+def test_number_of_vertices_in_a_rectangle(cvtmesh, wanted):
+    cvtmesh.file("o.csv", rectangle(0, 0, .6, .2))
+    cvtmesh.call("mesh", "o.csv", "-n", wanted, "-o", "m.vtu")
+    points, triangles = read(cvtmesh)
+    assert len(points) == pytest.approx(wanted, rel=0.02)
+    assert angles(points, triangles).mean() > 56.5
+
+
+@pytest.mark.parametrize("wanted", [300, 450])
+def test_number_of_vertices_in_narrow_channels(cvtmesh, wanted):
+    """With fewer vertices edges become longer than the channels are wide."""
+    cvtmesh.file("o.csv", "\n".join([rectangle(0, 0, 100, 60)] + [
+        rectangle(9 + 14 * k, 4, 12.5, 52) for k in range(6)]))
+    cvtmesh.call("mesh", "o.csv", "-n", wanted, "-o", "m.vtu")
+    points, triangles = read(cvtmesh)
+    assert len(points) == pytest.approx(wanted, rel=0.03)
+    assert np.percentile(angles(points, triangles), 5) > 33
 
 
 def test_size_of_a_hole_grows_inward(cvtmesh):

@@ -699,13 +699,28 @@ TEST(test_expected_number) {
                    CVTM_OK);
   assert_true(fabs(estimate.figures.expected / count - 1) < 0.05);
   in.options.only_estimates = 0;
-  in.options.least = 1.1 * count;
-  in.options.most = 1.2 * count;
+  in.options.number = 1.15 * count;
+  in.options.off = 0.05;
   make(&lattice);
   assert_true(lattice.figures.sweeps == 0 && lattice.figures.stopped == 0);
   assert_true(lattice.figures.expected == moved.figures.expected);
   discard(&moved);
   discard(&lattice);
+}
+
+/* Vertices are added to a lattice, or removed, to have the wanted number. */
+TEST(test_wanted_number) {
+  const double wanted[] = {1390, 1490};
+  for (int k = 0; k < 2; ++k) {
+    output out;
+    begin(1);
+    add_rectangle(0, 0, 40, 30);
+    in.options.number = wanted[k];
+    make_and_check(&out, 1200);
+    assert_true(fabs((double)out.mesh.vertex_count / wanted[k] - 1) < 0.015);
+    assert_true(out.least > 38 && out.mean > 55);
+    discard(&out);
+  }
 }
 
 TEST(test_stopped) {
