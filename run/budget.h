@@ -8,7 +8,8 @@
 
 #include <cjson/cJSON.h>
 
-/* Smooths a dithered picture if dots of one size, or a line, show tones that are not its own. */
+/* Smooths a dithered picture that dots or a line show: overlaps, chosen tones and the separation
+ * into inks are not proportional to its ink. */
 cvtm_status run_smooth_dither(const cvtm_run_options *options, cvtm_image *image,
                               cvtm_error *error);
 /* If -n gives a time (options->points is below 0), sets the number of touches, or of points of a

@@ -265,14 +265,38 @@ def test_what_cannot_be_measured_is_not_printed(cvtmesh):
     assert b"1: 1 point\n" in classes and b"2: 2 points, the nearest at 3 px" in classes
 
 
-def test_a_dithered_half_has_as_many_dots_as_an_even_one(cvtmesh):
-    light = np.full((80, 160), 0.75)
-    light[:, 80:] = np.tile([[0, 1], [1, 1]], (40, 40))
+def half_by_dither(light, pattern):
+    """Left an even tone, right a pattern of black and white."""
+    light = np.full((80, 160), light)
+    light[:, 80:] = np.tile(pattern, (80 // len(pattern), 80 // len(pattern)))
     levels = np.where(light < 1, 1.055 * light ** (1 / 2.4) - 0.055, 1).clip(0)
-    cvtmesh.file("half.pgm", b"P5 160 80 255\n" + (255 * levels).round().astype(np.uint8).tobytes())
+    return b"P5 160 80 255\n" + (255 * levels).round().astype(np.uint8).tobytes()
+
+
+def test_a_dithered_half_has_as_many_dots_as_an_even_one(cvtmesh):
+    cvtmesh.file("half.pgm", half_by_dither(0.75, [[0, 1], [1, 1]]))
     cvtmesh.file("black.pens", b"black = #000000\n")
     cvtmesh.call("run", "half.pgm", "-n", 400, "--colours", "black.pens", "-o", "a.npy")
     assert np.mean(cvtmesh.array("a.npy")[:, 0] < 80) == pytest.approx(0.5, abs=0.015)
+
+
+BAYER = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]])
+
+
+def test_touches_over_a_dither_overlap_as_over_an_even_tone(cvtmesh):
+    """As many touches as the ink asks for: they are closer than the pixels of the dither."""
+    cvtmesh.file("half.pgm", half_by_dither(0.5, BAYER < 8))
+    report = cvtmesh.report("run", "half.pgm", "--pen", "1.35px", "-o", "a.npy", "-o", "a.svg")
+    assert np.mean(cvtmesh.array("a.npy")[:, 0] < 80) == pytest.approx(0.5, abs=0.01)
+    assert report["tone"]["ink"] == pytest.approx(report["tone"]["picture_ink"], rel=0.02)
+
+
+def test_a_dithered_half_has_the_inks_of_an_even_one(cvtmesh):
+    cvtmesh.file("half.pgm", half_by_dither(0.5, BAYER < 8))
+    cvtmesh.call("run", "half.pgm", "--pen", "1px", "-n", 1600, "--tone", "linear", "--colours", "cmyk", "-o", "a.csv")
+    x, _, ink = np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1)[:, :3].T
+    for k in np.unique(ink):
+        assert np.mean(x[ink == k] < 80) == pytest.approx(0.5, abs=0.04)
 
 
 def test_chosen_inks_do_not_look_alike(cvtmesh):
