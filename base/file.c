@@ -176,17 +176,24 @@ static int lock_temporary(int file) {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+/* Fails for the reason in errno. */
+static cvtm_status fail_by_errno(const char *name, cvtm_error *error) {
+  return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", name, strerror(errno));
+}
+
+/* Makes the stream of an open file, or closes the file. */
+static cvtm_status open_stream(cvtm_output *output, int file, cvtm_error *error) {
+  output->stream = fdopen(file, "wb");
+  if (output->stream != NULL) return CVTM_OK;
+  const cvtm_status status = fail_by_errno(output->name, error);
+  close(file);
+  return status;
+}
+
 /* Opens a device or a pipe, which a renamed file must not replace, to be written directly. */
 static cvtm_status open_in_place(cvtm_output *output, const char *path, cvtm_error *error) {
   int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
-  output->stream = fdopen(file, "wb");
-  if (output->stream == NULL) {
-    int reason = errno;
-    close(file);
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(reason));
-  }
-  return CVTM_OK;
+  return file >= 0 ? open_stream(output, file, error) : fail_by_errno(path, error);
 }
 
 /* Creates a temporary file in the directory of output->path, with the permissions `mode`; 0: those
@@ -211,22 +218,12 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
       file = -1;
     }
   }
-  if (file < 0) {
-    int reason = errno;
-    free(output->temporary);
-    output->temporary = NULL;
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name, strerror(reason));
-  }
+  if (file < 0) return fail_by_errno(output->name, error);
   output->lock = fcntl(file, F_DUPFD_CLOEXEC, 0);
   if (mode != 0) (void)fchmod(file, mode);
-  output->stream = fdopen(file, "wb");
-  if (output->stream == NULL) {
-    int reason = errno;
-    close(file);
-    unlink(output->temporary);
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", output->name, strerror(reason));
-  }
-  return CVTM_OK;
+  const cvtm_status status = open_stream(output, file, error);
+  if (status != CVTM_OK) unlink(output->temporary);
+  return status;
 }
 
 /* Follows links from `path`, where no file exists, and returns the path at which a file is to be
@@ -271,14 +268,12 @@ static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *
     if (!S_ISREG(found.st_mode)) return open_in_place(output, path, error);
     /* A rename ignores the permissions of the file that it replaces. This check protects a
      * read-only file. */
-    if (access(path, W_OK) != 0)
-      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+    if (access(path, W_OK) != 0) return fail_by_errno(path, error);
     output->path = realpath(path, NULL);
-    if (output->path == NULL)
-      return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+    if (output->path == NULL) return fail_by_errno(path, error);
     return open_temporary(output, found.st_mode & 07777, error);
   }
-  if (errno != ENOENT) return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(errno));
+  if (errno != ENOENT) return fail_by_errno(path, error);
   size_t length = strlen(path);
   if (length == 0 || path[length - 1] == '/')
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a file name", path);
@@ -293,24 +288,21 @@ cvtm_status cvtm_output_open(const char *path, cvtm_output **output, cvtm_error 
   *output = NULL;
   cvtm_output *opened = calloc(1, sizeof *opened);
   if (opened == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  const int standard = strcmp(path, "-") == 0 && cvtm_memory_output_find(path) == NULL;
+  cvtm_status status = CVTM_OK;
   opened->lock = -1;
-  int standard = strcmp(path, "-") == 0 && cvtm_memory_output_find(path) == NULL;
   opened->name = strdup(standard ? "standard output" : path);
-  if (opened->name == NULL) {
-    free_output(opened);
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
-  }
-  if (standard) {
+  if (opened->name == NULL)
+    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
+  else if (standard)
     opened->stream = stdout;
-  } else {
-    cvtm_status status = open_path(opened, path, error);
-    if (status != CVTM_OK) {
-      free_output(opened);
-      return status;
-    }
-  }
-  *output = opened;
-  return CVTM_OK;
+  else
+    status = open_path(opened, path, error);
+  if (status == CVTM_OK)
+    *output = opened;
+  else
+    free_output(opened);
+  return status;
 }
 
 FILE *cvtm_output_stream(cvtm_output *output) { return output->stream; }
@@ -388,17 +380,15 @@ static cvtm_status open_input(const char *path, int *file, size_t *expected, cvt
   *file = open(path, O_RDONLY | O_CLOEXEC);
   if (*file < 0) return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, strerror(errno));
   struct stat found;
-  if (fstat(*file, &found) != 0) {
-    int reason = errno;
-    close(*file);
-    return cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", path, strerror(reason));
-  }
-  if (S_ISDIR(found.st_mode)) {
-    close(*file);
-    return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, strerror(EISDIR));
-  }
-  if (S_ISREG(found.st_mode) && found.st_size > 0) *expected = (size_t)found.st_size;
-  return CVTM_OK;
+  cvtm_status status = CVTM_OK;
+  if (fstat(*file, &found) != 0)
+    status = fail_by_errno(path, error);
+  else if (S_ISDIR(found.st_mode))
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: %s", path, strerror(EISDIR));
+  else if (S_ISREG(found.st_mode) && found.st_size > 0)
+    *expected = (size_t)found.st_size;
+  if (status != CVTM_OK) close(*file);
+  return status;
 }
 
 /* Reads the first `size` bytes of a regular file in parallel, up to the first block that cannot be
@@ -443,8 +433,7 @@ static cvtm_status read_all(int file, const char *name, size_t expected, size_t 
     if (used == 0 && expected > 0) used = read_blocks(file, buffer, expected);
     const size_t left = (size_t)capacity - used;
     got = read(file, buffer + used, left < chunk ? left : chunk);
-    if (got < 0 && errno != EINTR)
-      status = cvtm_fail(error, CVTM_ERROR_IO, "%s: %s", name, strerror(errno));
+    if (got < 0 && errno != EINTR) status = fail_by_errno(name, error);
     if (got > 0) used += (size_t)got;
     if (used > limit)
       status =
