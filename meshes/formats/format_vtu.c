@@ -628,18 +628,11 @@ static double offset_at(const cvtm_file_mesh *m, int64_t k) {
 }
 
 static double type_at(const cvtm_file_mesh *m, int64_t k) {
-  enum {
-    VERTEX = 1,
-    LINE = 3,
-    TRIANGLE = 5,
-    POLYGON = 7,
-    QUADRATIC_EDGE = 21,
-    QUADRATIC_TRIANGLE = 22
-  };
-  if (m->cells != NULL) return POLYGON;
-  if (m->triangle_count == 0) return VERTEX;
-  if (k >= m->triangle_count) return m->edge_middle != NULL ? QUADRATIC_EDGE : LINE;
-  return m->triangle_middle != NULL ? QUADRATIC_TRIANGLE : TRIANGLE;
+  if (m->cells != NULL) return CVTM_VTK_POLYGON;
+  if (m->triangle_count == 0) return CVTM_VTK_VERTEX;
+  if (k >= m->triangle_count)
+    return m->edge_middle != NULL ? CVTM_VTK_QUADRATIC_EDGE : CVTM_VTK_LINE;
+  return m->triangle_middle != NULL ? CVTM_VTK_QUADRATIC_TRIANGLE : CVTM_VTK_TRIANGLE;
 }
 
 static double coordinate_at(const cvtm_file_mesh *m, int64_t k) {

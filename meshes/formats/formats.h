@@ -210,10 +210,24 @@ void cvtm_builder_vertices(cvtm_builder *builder, const double *place, int64_t c
  * only if some triangle has it as a corner. All vertices must be added before. */
 void cvtm_builder_triangle(cvtm_builder *builder, const double *index, int nodes);
 
+/* VTK's types of cells. */
+enum {
+  CVTM_VTK_VERTEX = 1,
+  CVTM_VTK_LINE = 3,
+  CVTM_VTK_POLY_LINE = 4,
+  CVTM_VTK_TRIANGLE = 5,
+  CVTM_VTK_POLYGON = 7,
+  CVTM_VTK_QUADRATIC_EDGE = 21,
+  CVTM_VTK_QUADRATIC_TRIANGLE = 22
+};
+
 /* Cell k has the corners connectivity[ends[k - 1]] .. connectivity[ends[k] - 1]. types are VTK's:
  * triangles are added, vertices and lines are skipped, other types are refused. */
 void cvtm_builder_cells(cvtm_builder *builder, int64_t cells, const double *ends,
                         const double *connectivity, int64_t corners, const double *types);
+
+/* Turns points from y up to y down: replaces y by max(y) - y, and returns max(y). */
+double cvtm_flip_points(double *points, int64_t count);
 
 /* The points of a file, and their classes if wanted and given in the file; malloc'd. */
 typedef struct cvtm_point_list {

@@ -283,11 +283,10 @@ static char *vtk_cell(char *to, const void *context, int64_t t) {
 }
 
 static char *vtk_type(char *to, const void *context, int64_t t) {
-  enum { VERTEX = 1, TRIANGLE = 5, QUADRATIC_TRIANGLE = 22 };
   const cvtm_file_mesh *m = context;
   (void)t;
-  const int triangle = m->triangle_middle != NULL ? QUADRATIC_TRIANGLE : TRIANGLE;
-  return append_vtk(to, m, CVTM_I32, m->triangle_count > 0 ? triangle : VERTEX, '\n');
+  const int triangle = m->triangle_middle != NULL ? CVTM_VTK_QUADRATIC_TRIANGLE : CVTM_VTK_TRIANGLE;
+  return append_vtk(to, m, CVTM_I32, m->triangle_count > 0 ? triangle : CVTM_VTK_VERTEX, '\n');
 }
 
 static char *vtk_value(char *to, const void *context, int64_t i) {

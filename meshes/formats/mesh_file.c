@@ -263,24 +263,18 @@ void cvtm_builder_triangle(cvtm_builder *b, const double *index, int nodes) {
 
 void cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
                         const double *connectivity, int64_t corners, const double *types) {
-  enum {
-    VERTEX = 1,
-    POLY_LINE = 4,
-    TRIANGLE = 5,
-    POLYGON = 7,
-    QUADRATIC_EDGE = 21,
-    QUADRATIC_TRIANGLE = 22
-  };
   double start = 0;
   for (int64_t k = 0; k < cells && cvtm_source_is_good(b->source); ++k) {
     const double type = types[k];
-    const int nodes = type == QUADRATIC_TRIANGLE ? 6 : 3;
+    const int nodes = type == CVTM_VTK_QUADRATIC_TRIANGLE ? 6 : 3;
     if (!(ends[k] >= start && ends[k] <= (double)corners) || ends[k] != (double)(int64_t)ends[k])
       cvtm_source_fail(b->source, "the offsets of the cells are out of order");
-    else if ((type == TRIANGLE || type == POLYGON || type == QUADRATIC_TRIANGLE) &&
+    else if ((type == CVTM_VTK_TRIANGLE || type == CVTM_VTK_POLYGON ||
+              type == CVTM_VTK_QUADRATIC_TRIANGLE) &&
              ends[k] - start == nodes)
       cvtm_builder_triangle(b, connectivity + (int64_t)start, nodes);
-    else if (!(type >= VERTEX && type <= POLY_LINE) && type != QUADRATIC_EDGE)
+    else if (!(type >= CVTM_VTK_VERTEX && type <= CVTM_VTK_POLY_LINE) &&
+             type != CVTM_VTK_QUADRATIC_EDGE)
       cvtm_source_fail(b->source, "a cell is not a triangle");
     start = ends[k];
   }
@@ -288,8 +282,7 @@ void cvtm_builder_cells(cvtm_builder *b, int64_t cells, const double *ends,
 
 /* ---- reading ---- */
 
-/* Replaces y by max(y) - y, and returns max(y). */
-static double flip(double *points, int64_t count) {
+double cvtm_flip_points(double *points, int64_t count) {
   double top = count > 0 ? points[1] : 0;
   for (int64_t i = 1; i < count; ++i) top = points[2 * i + 1] > top ? points[2 * i + 1] : top;
   for (int64_t i = 0; i < count; ++i) points[2 * i + 1] = top - points[2 * i + 1];
@@ -382,7 +375,7 @@ static cvtm_status finish_mesh(cvtm_builder *b, cvtm_mesh *mesh, const char *nam
   if (made.triangles == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   b->triangles = made.triangles;
   made.collinear = made.triangle_count == 0;
-  made.file_top = flip(made.points, made.vertex_count);
+  made.file_top = cvtm_flip_points(made.points, made.vertex_count);
   orient(&made);
   CVTM_TRY(check_unused(&made, name, error));
   b->points = NULL;

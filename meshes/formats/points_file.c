@@ -302,13 +302,6 @@ const cvtm_format cvtm_format_npy = {.extension = "npy",
 const cvtm_format cvtm_format_xyz = {
     .extension = "xyz", .help = "lines x y 0", .write_points = write_xyz, .read_points = read_xyz};
 
-/* Turns points from y up to y down: from the largest y. */
-static void turn_down(double *points, int64_t count) {
-  double top = -(double)INFINITY;
-  for (int64_t k = 0; k < count; ++k) top = fmax(top, points[2 * k + 1]);
-  for (int64_t k = 0; k < count; ++k) points[2 * k + 1] = top - points[2 * k + 1];
-}
-
 /* What is read: all points, and what the caller wants to know of them or NULL. */
 typedef struct reading {
   double **points;
@@ -327,7 +320,7 @@ static cvtm_status hand_over(cvtm_status status, cvtm_point_list *list, const ch
     free(list->classes);
     return status;
   }
-  if (list->y_up && to->y_up == NULL) turn_down(list->points, list->count);
+  if (list->y_up && to->y_up == NULL) (void)cvtm_flip_points(list->points, list->count);
   if (to->y_up != NULL) *to->y_up = list->y_up;
   *to->points = list->points;
   if (to->classes != NULL) *to->classes = list->classes;
