@@ -2,6 +2,7 @@
  * the origin of the page, and goes on with the nearest end of the strokes that are not yet drawn.
  * This end is found in a k-d tree, from which the ends of drawn strokes are removed. */
 #include "draw/drawing.h"
+#include "draw/nearest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,45 +18,10 @@ typedef struct end_tree {
   int32_t found;
 } end_tree;
 
-static double coordinate(const end_tree *t, int32_t k, int axis) {
-  return t->place[2 * (int64_t)t->order[k] + axis];
-}
-
-/* Reorders [first, end) such that the element at `middle` divides the range (Hoare's selection). */
-static void select_middle(end_tree *t, int32_t first, int32_t end, int32_t middle, int axis) {
-  int32_t low = first, high = end - 1;
-  while (low < high) {
-    const double pivot = coordinate(t, low + (high - low) / 2, axis);
-    int32_t i = low, j = high;
-    while (i <= j) {
-      while (coordinate(t, i, axis) < pivot) ++i;
-      while (coordinate(t, j, axis) > pivot) --j;
-      if (i > j) break;
-      const int32_t kept = t->order[i];
-      t->order[i++] = t->order[j];
-      t->order[j--] = kept;
-    }
-    if (middle <= j)
-      high = j;
-    else if (middle >= i)
-      low = i;
-    else
-      return;
-  }
-}
-
 static void build_range(end_tree *t, int32_t first, int32_t end) {
   while (first < end) {
     const int32_t middle = first + (end - first) / 2;
-    double least[2] = {INFINITY, INFINITY}, most[2] = {-INFINITY, -INFINITY};
-    for (int32_t k = first; k < end; ++k)
-      for (int axis = 0; axis < 2; ++axis) {
-        least[axis] = fmin(least[axis], coordinate(t, k, axis));
-        most[axis] = fmax(most[axis], coordinate(t, k, axis));
-      }
-    const int axis = most[1] - least[1] > most[0] - least[0];
-    select_middle(t, first, end, middle, axis);
-    t->axis[middle] = (unsigned char)axis;
+    t->axis[middle] = (unsigned char)cvtm_split_points(t->place, t->order, first, end);
     t->live[middle] = end - first;
     build_range(t, first, middle);
     first = middle + 1;

@@ -14,27 +14,25 @@ typedef struct kd_tree {
   unsigned char *axis; /* the axis of a range, at the index of its median */
 } kd_tree;
 
-static double coordinate(const kd_tree *tree, int32_t at, int axis) {
-  return tree->points[2 * (int64_t)tree->order[at] + axis];
-}
-
-static void swap_points(int32_t *order, int32_t i, int32_t j) {
-  const int32_t kept = order[i];
-  order[i] = order[j];
-  order[j] = kept;
+static double coordinate(const double *points, const int32_t *order, int32_t at, int axis) {
+  return points[2 * (int64_t)order[at] + axis];
 }
 
 /* Reorders [first, end) such that no point before `middle` has a larger coordinate than the point
  * at `middle`, and no point after `middle` a smaller one (Hoare's selection). */
-static void select_median(kd_tree *tree, int32_t first, int32_t end, int32_t middle, int axis) {
+static void select_median(const double *points, int32_t *order, int32_t first, int32_t end,
+                          int32_t middle, int axis) {
   int32_t low = first, high = end - 1;
   while (low < high) {
-    const double pivot = coordinate(tree, low + (high - low) / 2, axis);
+    const double pivot = coordinate(points, order, low + (high - low) / 2, axis);
     int32_t i = low, j = high;
     while (i <= j) {
-      while (coordinate(tree, i, axis) < pivot) ++i;
-      while (coordinate(tree, j, axis) > pivot) --j;
-      if (i <= j) swap_points(tree->order, i++, j--);
+      while (coordinate(points, order, i, axis) < pivot) ++i;
+      while (coordinate(points, order, j, axis) > pivot) --j;
+      if (i > j) break;
+      const int32_t kept = order[i];
+      order[i++] = order[j];
+      order[j--] = kept;
     }
     if (middle <= j) {
       high = j;
@@ -46,26 +44,25 @@ static void select_median(kd_tree *tree, int32_t first, int32_t end, int32_t mid
   }
 }
 
-/* The axis along which the bounding box of the range is longer. */
-static int longer_axis(const kd_tree *tree, int32_t first, int32_t end) {
+int cvtm_split_points(const double *points, int32_t *order, int32_t first, int32_t end) {
   double least[2], most[2];
   for (int axis = 0; axis < 2; ++axis) {
-    least[axis] = most[axis] = coordinate(tree, first, axis);
+    least[axis] = most[axis] = coordinate(points, order, first, axis);
     for (int32_t k = first + 1; k < end; ++k) {
-      const double value = coordinate(tree, k, axis);
+      const double value = coordinate(points, order, k, axis);
       if (value < least[axis]) least[axis] = value;
       if (value > most[axis]) most[axis] = value;
     }
   }
-  return most[1] - least[1] > most[0] - least[0];
+  const int axis = most[1] - least[1] > most[0] - least[0];
+  select_median(points, order, first, end, first + (end - first) / 2, axis);
+  return axis;
 }
 
 static void split_range(kd_tree *tree, int32_t first, int32_t end) {
   while (end - first > LEAF) {
     const int32_t middle = first + (end - first) / 2;
-    const int axis = longer_axis(tree, first, end);
-    select_median(tree, first, end, middle, axis);
-    tree->axis[middle] = (unsigned char)axis;
+    tree->axis[middle] = (unsigned char)cvtm_split_points(tree->points, tree->order, first, end);
     split_range(tree, first, middle);
     first = middle + 1;
   }
@@ -114,7 +111,8 @@ static void search_range(found_points *found, const kd_tree *tree, int32_t first
   }
   const int32_t middle = first + (end - first) / 2;
   const int axis = tree->axis[middle];
-  const double beyond = (axis == 0 ? found->x : found->y) - coordinate(tree, middle, axis);
+  const double beyond =
+      (axis == 0 ? found->x : found->y) - coordinate(tree->points, tree->order, middle, axis);
   const int is_left = beyond < 0;
   search_range(found, tree, is_left ? first : middle + 1, is_left ? middle : end);
   offer_point(found, tree, middle);

@@ -1,4 +1,4 @@
-/* Inside draw/: lists of nearest points. */
+/* Inside draw/: lists of nearest points, and the ranges of a k-d tree. */
 #pragma once
 
 #include "base/status.h"
@@ -12,3 +12,8 @@
 enum { CVTM_NEAREST_MAX = 16 };
 cvtm_status cvtm_nearest_lists(const double *points, int32_t count, int degree, int threads,
                                int32_t *nearest, cvtm_error *error);
+
+/* Splits the range [first, end) of `order`, indices of points, for a k-d tree: reorders it such
+ * that along the longer side of the bounding box, whose axis is returned, no point before the
+ * middle, first + (end - first) / 2, lies after the point there, and no point after it before. */
+int cvtm_split_points(const double *points, int32_t *order, int32_t first, int32_t end);
