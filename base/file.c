@@ -226,19 +226,16 @@ static cvtm_status open_temporary(cvtm_output *output, mode_t mode, cvtm_error *
   return status;
 }
 
-/* Follows links from `path`, where no file exists, and returns the path at which a file is to be
- * made; malloc'd. NULL: see errno. */
-static char *follow_links(const char *path) {
+char *cvtm_follow_links(const char *path) {
   enum { MOST_LINKS = 40, TARGET_SIZE = 4096 };
   char target[TARGET_SIZE];
   char *name = strdup(path);
   for (int links = 0; name != NULL; ++links) {
     const ssize_t length = readlink(name, target, sizeof target);
-    if (length < 0 && (errno == ENOENT || errno == EINVAL)) return name;
-    const int failed = length < 0 ? errno : links == MOST_LINKS ? ELOOP : 0;
-    if (failed != 0 || length == TARGET_SIZE) {
+    if (length < 0) return name;
+    if (links == MOST_LINKS || length == TARGET_SIZE) {
       free(name);
-      errno = failed != 0 ? failed : ENAMETOOLONG;
+      errno = links == MOST_LINKS ? ELOOP : ENAMETOOLONG;
       return NULL;
     }
     const char *slash = strrchr(name, '/');
@@ -277,7 +274,7 @@ static cvtm_status open_path(cvtm_output *output, const char *path, cvtm_error *
   size_t length = strlen(path);
   if (length == 0 || path[length - 1] == '/')
     return cvtm_fail(error, CVTM_ERROR_IO, "%s: not a file name", path);
-  output->path = follow_links(path);
+  output->path = cvtm_follow_links(path);
   if (output->path == NULL)
     return cvtm_fail(error, errno == ENOMEM ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO, "%s: %s", path,
                      strerror(errno));

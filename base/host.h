@@ -1,4 +1,5 @@
-/* Inside the library: memory of the host, and loops that are also compiled for wide vectors. */
+/* Inside the library: memory of the host, links of paths, and loops that are also compiled for wide
+ * vectors. */
 #pragma once
 
 #include "base/status.h"
@@ -120,6 +121,13 @@ static inline int cvtm_compare_three(const void *left, const void *right) {
 static inline int cvtm_compare_four(const void *left, const void *right) {
   return cvtm_compare_integers(left, right, 4);
 }
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* Replaces the last component of a path by its target while it is a symbolic link. Returns the name
+ * at which a file exists or is to be made, malloc'd; NULL, with errno, after too many links or if
+ * memory runs out. */
+char *cvtm_follow_links(const char *path);
 
 /* --- large pages ------------------------------------------------------------------------------ */
 

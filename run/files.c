@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 batch_key batch_key_start(void) {
   const batch_key key = {{UINT64_C(0xcbf29ce484222325), UINT64_C(0x9e3779b97f4a7c15)}};
@@ -79,25 +78,6 @@ void batch_key_set_free(batch_key_set *set) {
 
 /* --- one file --------------------------------------------------------------------------- */
 
-/* Replaces the last component of the path by its target while it is a symbolic link. Sets `place`
- * to the name at which the file exists or would be created. Returns 0 if there is no such name. */
-static int follow_links(const char *path, char place[PATH_MAX]) {
-  enum { LINKS_MAX = 40 };
-  char target[PATH_MAX];
-  if (strlen(path) >= PATH_MAX) return 0;
-  strcpy(place, path);
-  for (int k = 0; k < LINKS_MAX; ++k) {
-    const ssize_t length = readlink(place, target, sizeof target - 1);
-    if (length < 0) return 1;
-    target[length] = '\0';
-    char *slash = strrchr(place, '/');
-    char *name = target[0] == '/' || slash == NULL ? place : slash + 1;
-    if (name - place + length >= PATH_MAX) return 0;
-    strcpy(name, target);
-  }
-  return 0;
-}
-
 static batch_key inode_key(const struct stat *found) {
   const uint64_t number[2] = {(uint64_t)found->st_dev, (uint64_t)found->st_ino};
   batch_key key = batch_key_start();
@@ -120,15 +100,16 @@ static batch_key name_key(char *place) {
 }
 
 run_file_id run_file_id_of(const char *path) {
-  char place[PATH_MAX];
   struct stat found;
   run_file_id id = {.is_file = 0};
   if (cvtm_memory_file_find(path) != NULL || cvtm_memory_output_find(path) != NULL) return id;
   id.exists = stat(path, &found) == 0;
   if (id.exists && !S_ISREG(found.st_mode)) return id;
-  if (!follow_links(path, place)) return id;
+  char *place = cvtm_follow_links(path);
+  if (place == NULL) return id;
   id.is_file = 1;
   id.name = name_key(place);
+  free(place);
   if (!id.exists) return id;
   id.is_linked = found.st_nlink > 1;
   id.inode = inode_key(&found);
