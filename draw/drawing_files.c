@@ -1,8 +1,7 @@
-/* Files of drawings: SVG and PDF; DXF, HPGL and G-code. */
+/* Files of drawings: SVG, DXF, HPGL and G-code. */
 #include "draw/drawing.h"
 
 #include "base/file.h"
-#include "base/portable.h"
 #include "base/text.h"
 #include "draw/formats.h"
 #include "draw/plotter.h"
@@ -13,10 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if CVTMESH_HAVE_CAIRO
-#include <cairo-pdf.h>
-#endif
 
 enum { FIXED_MAX = 40 };
 
@@ -146,132 +141,6 @@ const cvtm_format cvtm_format_svg_drawing = {
     .extension = "svg",
     .help = "SVG: screens, Inkscape, AxiDraw; a layer for each ink and part",
     .write_drawing = write_svg};
-
-/* --- PDF -------------------------------------------------------------------------------------- */
-
-#if CVTMESH_HAVE_CAIRO
-
-/* Of curves, in points. At cairo's 0.1 the radius of a small circle is up to 2 % too large. */
-#define TOLERANCE 1e-3
-
-static cairo_status_t write_bytes(void *file, const unsigned char *bytes, unsigned size) {
-  return fwrite(bytes, 1, size, file) == size ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_WRITE_ERROR;
-}
-
-/* Fills many dots as one path, which keeps the file small. */
-static void draw_dots(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
-  enum { PER_AREA = 256 };
-  for (int64_t k = first; k < end; ++k) {
-    cairo_new_sub_path(cairo);
-    cairo_arc(cairo, drawing->points[2 * k], drawing->points[2 * k + 1], drawing->radius[k], 0,
-              2 * CVTM_PI);
-    cairo_close_path(cairo);
-    if ((k - first) % PER_AREA == PER_AREA - 1) cairo_fill(cairo);
-  }
-  cairo_fill(cairo);
-}
-
-/* Cairo draws the round caps of a line of length 0, but nothing for a path of a single point. */
-static void draw_lines(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
-  cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
-  cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);
-  for (int64_t k = first; k < end; ++k) {
-    const double *p = drawing->points + 2 * drawing->start[k];
-    cairo_move_to(cairo, p[0], p[1]);
-    for (int64_t i = drawing->start[k]; i < drawing->start[k + 1]; ++i)
-      cairo_line_to(cairo, drawing->points[2 * i], drawing->points[2 * i + 1]);
-    cairo_stroke(cairo);
-  }
-}
-
-static void draw_parts(cairo_t *cairo, const cvtm_drawing *drawing, int64_t first, int64_t end) {
-  for (int64_t part = first; part < end; ++part) {
-    int64_t first_stroke, end_stroke;
-    cvtm_drawing_part(drawing, part, &first_stroke, &end_stroke);
-    cairo_set_line_width(cairo, cvtm_drawing_width_of(drawing, part));
-    (drawing->radius != NULL ? draw_dots : draw_lines)(cairo, drawing, first_stroke, end_stroke);
-  }
-}
-
-/* Draws each pen as a transparency group, so that overlapping strokes of one pen are not darker,
- * while the colours of different pens multiply. */
-static void draw_pens(cairo_t *cairo, const cvtm_drawing *drawing) {
-  const int64_t parts = cvtm_drawing_parts(drawing);
-  for (int64_t first = 0, end; first < parts; first = end) {
-    const int pen = cvtm_drawing_pen_of(drawing, first);
-    const unsigned char *colour = drawing->pens[pen].colour;
-    for (end = first + 1; end < parts && cvtm_drawing_pen_of(drawing, end) == pen;) ++end;
-    cairo_push_group(cairo);
-    cairo_set_source_rgb(cairo, colour[0] / 255., colour[1] / 255., colour[2] / 255.);
-    draw_parts(cairo, drawing, first, end);
-    cairo_pop_group_to_source(cairo);
-    cairo_set_operator(cairo, CAIRO_OPERATOR_MULTIPLY);
-    cairo_paint(cairo);
-    cairo_set_operator(cairo, CAIRO_OPERATOR_OVER);
-  }
-}
-
-static void draw_page(cairo_t *cairo, const cvtm_drawing *drawing) {
-  const double points_per_mm = 72 / 25.4;
-  cairo_scale(cairo, points_per_mm, points_per_mm);
-  cairo_set_source_rgb(cairo, 0, 0, 0);
-  if (drawing->light) {
-    cairo_paint(cairo);
-    cairo_set_source_rgb(cairo, 1, 1, 1);
-  }
-  if (drawing->pens != NULL)
-    draw_pens(cairo, drawing);
-  else
-    draw_parts(cairo, drawing, 0, cvtm_drawing_parts(drawing));
-}
-
-/* Draws the page. The date is fixed, so that the same drawing gives the same bytes. */
-static cairo_status_t draw_file(FILE *file, const cvtm_drawing *drawing) {
-  const double points_per_mm = 72 / 25.4;
-  cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(
-      write_bytes, file, points_per_mm * drawing->page.width, points_per_mm * drawing->page.height);
-  cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
-  cairo_t *cairo = cairo_create(surface);
-  cairo_set_tolerance(cairo, TOLERANCE);
-  draw_page(cairo, drawing);
-  cairo_status_t status = cairo_status(cairo);
-  cairo_destroy(cairo);
-  cairo_surface_finish(surface);
-  if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(surface);
-  cairo_surface_destroy(surface);
-  return status;
-}
-
-int cvtm_drawing_writes_pdf(void) { return 1; }
-
-static cvtm_status write_pdf(FILE *file, const cvtm_drawing *drawing,
-                             const cvtm_drawing_settings *settings, cvtm_error *error) {
-  (void)settings;
-  const cairo_status_t drawn = draw_file(file, drawing);
-  /* cvtm_output_commit reports a failed write and its reason. */
-  if (drawn == CAIRO_STATUS_SUCCESS || drawn == CAIRO_STATUS_WRITE_ERROR) return CVTM_OK;
-  return cvtm_fail(error, drawn == CAIRO_STATUS_NO_MEMORY ? CVTM_ERROR_MEMORY : CVTM_ERROR_IO,
-                   "PDF: %s", cairo_status_to_string(drawn));
-}
-
-#else
-
-int cvtm_drawing_writes_pdf(void) { return 0; }
-
-static cvtm_status write_pdf(FILE *file, const cvtm_drawing *drawing,
-                             const cvtm_drawing_settings *settings, cvtm_error *error) {
-  (void)file, (void)drawing, (void)settings;
-  return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED, "this build writes no PDF: it needs cairo");
-}
-
-#endif
-
-const cvtm_format cvtm_format_pdf = {.extension = "pdf",
-                                     .help = "PDF: one page of vectors",
-                                     .properties = CVTM_HAS_REAL_SIZE,
-                                     .dependency = "cairo",
-                                     .has_library = cvtm_drawing_writes_pdf,
-                                     .write_drawing = write_pdf};
 
 /* --- DXF -------------------------------------------------------------------------------------- */
 

@@ -21,8 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LICENCES = {
     "libpng": "libpng-2.0", "libjpeg": "IJG", "libcjson": "MIT", "expat": "MIT",
     "libtiff-4": "libtiff", "zlib": "Zlib", "liblz4": "BSD-2-Clause", "lcms2": "MIT",
-    "libwebp": "BSD-3-Clause", "libwebpdemux": "BSD-3-Clause", "libisal": "BSD-3-Clause",
-    "cairo-pdf": "LGPL-2.1-only OR MPL-1.1"
+    "libwebp": "BSD-3-Clause", "libwebpdemux": "BSD-3-Clause", "libisal": "BSD-3-Clause"
 }
 
 

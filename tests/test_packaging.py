@@ -19,7 +19,8 @@ LIBRARIES = {
     "libhdf5-dev", "libtiff-dev", "libwebp-dev", "libgif-dev", "libheif-dev", "liblcms2-dev",
     "libcairo2-dev", "libisal-dev", "libnetcdf-dev"
 }
-LOADED = {"libhdf5-dev", "libheif-dev", "libnetcdf-dev"}  # when a file needs them: programs do not link them
+# When a file needs them: programs do not link them.
+LOADED = {"libcairo2-dev", "libhdf5-dev", "libheif-dev", "libnetcdf-dev"}
 
 
 def recipes():

@@ -521,6 +521,7 @@ def test_formats_without_their_library(cvtmesh, colours):
     ("libheif", ["density", "a.x", "-o", "y.npy"], b"\0\0\0\x18ftypheic" + bytes(12), 3, "a.x"),
     ("libnetcdf", ["sphere", "a.nc", "-o", "y.nc"], b"CDF\1", 3, "a.nc"),
     ("libhdf5(?:_serial)?", ["mesh", "a.csv", "-o", "y.xdmf"], b"0,0\n1,0\n0,1\n", 1, "y.h5"),
+    ("libcairo", ["run", "a.pgm", "-n", "5", "-o", "y.pdf"], b"P5 4 4 255 0123456789abcdef", 1, "PDF"),
 ])
 def test_libraries_are_loaded_when_a_file_needs_them(cvtmesh, library, arguments, content, code,
                                                      named):
