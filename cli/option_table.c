@@ -302,10 +302,10 @@ const cli_option_row cli_option_rows[] = {
    "the machine that draws: it determines area, origin, units and speeds; or a file that describes your own G-code machine; "
    "list: print the machines",
    .manual = "See PEN MACHINES. Without --page the page is the paper of the machine. Names without a size, such as axidraw, are those of the machine that the page fits. The picture lies inside what the "
-   "machine reaches, and a page that is too large is refused. Without this option HPGL on A4 and A3 is for the HP "
-   "7475A, and G-code for GRBL with a servo. The summary and the report's `plot` have the time to plot.",
-   .words = "list hp7475a hp7475a-a3 hp7550 hp7550-a3 dxy axidraw-a4 axidraw-a3 grbl-servo grbl-z grbl-laser "
-   "marlin-servo marlin-laser hpgl", .file = CLI_READS},
+   "machine reaches, and a page that is too large is refused. Without this option HPGL on A4, A3, letter and tabloid "
+   "is for the HP 7475A, and G-code for GRBL with a servo. The summary and the report's `plot` have the time to plot.",
+   .words = "list hp7475a hp7475a-a3 hp7475a-letter hp7475a-tabloid hp7550 hp7550-a3 hp7550-letter hp7550-tabloid dxy "
+   "axidraw-a4 axidraw-a3 grbl-servo grbl-z grbl-laser marlin-servo marlin-laser hpgl", .file = CLI_READS},
   {"unit", 0, RUN | MESH | STATS | VIEW, SWITCH(run.unit, coordinate_units, CVTM_RUN_UNIT_PIXEL, CVTM_RUN_UNIT_WIDTH), OTHER(PAGE),
    "unit of coordinates in files. A unit of length needs --page or --pixel-size. With `width`, which is also the unit without a "
    "value, coordinates of meshes are divided by the width of the image",

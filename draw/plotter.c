@@ -10,10 +10,11 @@
 #include <strings.h>
 
 /* --- the machines ------------------------------------------------------------------------------
- * Sources. HP 7475A: the hard-clip limits of metric paper in its Interfacing and Programming Manual
- * (1984); a unit is 0.02488 mm. HP 7550A and Roland DXY-1100 to 1300: areas smaller than those that
- * the makers state, centred on the paper. AxiDraw: the travel that the maker states. Times assume
- * common speeds, which differ between machines; speeds of G-code are those of the profiles. */
+ * Sources. HP 7475A: the hard-clip limits of metric and US paper in its Interfacing and Programming
+ * Manual (1984); a unit is 0.02488 mm. HP 7550A and Roland DXY-1100 to 1300: areas smaller than
+ * those that the makers state, centred on the paper. AxiDraw: the travel that the maker states.
+ * Times assume common speeds, which differ between machines; speeds of G-code are those of the
+ * profiles. */
 
 #define GRBL_START "start = G21\nstart = G90\n"
 #define GRBL_MOVES              \
@@ -88,6 +89,8 @@ static const char marlin_laser[] =
 /* Members that several rows share. */
 #define A4 .paper = {297, 210}
 #define A3 .paper = {420, 297}
+#define LETTER .paper = {279.4, 215.9}
+#define TABLOID .paper = {431.8, 279.4}
 #define HP7475A                                                                   \
   .format = "hpgl", .units = 1 / 0.02488, .draw_speed = 381, .travel_speed = 508, \
   .acceleration = 19600, .lift_seconds = 0.15, .dot_seconds = 0.03, .pens = 6
@@ -105,10 +108,18 @@ static const cvtm_plotter plotters[] = {
      .area = {10, 206 - 7721 * 0.02488, 10 + 11040 * 0.02488, 206}},
     {"hp7475a-a3", NULL, "HP 7475A, A3", HP7475A, A3,
      .area = {15, 287 - 11040 * 0.02488, 15 + 16158 * 0.02488, 287}},
+    {"hp7475a-letter", NULL, "HP 7475A, letter", HP7475A, LETTER,
+     .area = {10, 211 - 7962 * 0.02488, 10 + 10365 * 0.02488, 211}},
+    {"hp7475a-tabloid", NULL, "HP 7475A, tabloid", HP7475A, TABLOID,
+     .area = {15, 269.4 - 10365 * 0.02488, 15 + 16640 * 0.02488, 269.4}},
     {"hp7550", "hp7550-a4", "HP 7550A, A4", HP7550A, A4,
      .area = {12.5, 10, 12.5 + 10870 / 40., 10 + 7600 / 40.}},
     {"hp7550-a3", NULL, "HP 7550A, A3", HP7550A, A3,
      .area = {10, 12.5, 10 + 15970 / 40., 12.5 + 10870 / 40.}},
+    {"hp7550-letter", NULL, "HP 7550A, letter", HP7550A, LETTER,
+     .area = {12.5, 10, 12.5 + 10170 / 40., 10 + 7840 / 40.}},
+    {"hp7550-tabloid", NULL, "HP 7550A, tabloid", HP7550A, TABLOID,
+     .area = {9, 12.5, 9 + 16540 / 40., 12.5 + 10170 / 40.}},
     {"dxy", "dxy-a3", "Roland DXY-1100, 1200, 1300, A3", "hpgl", A3,
      .area = {8, 10.5, 8 + 16158 / 40., 10.5 + 11040 / 40.}, .units = 40, .draw_speed = 420,
      .travel_speed = 420, .acceleration = 9800, .lift_seconds = 0.15, .dot_seconds = 0.03,

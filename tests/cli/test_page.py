@@ -236,7 +236,9 @@ def units_of(cvtmesh, name):
 @pytest.mark.parametrize("shape", [(40, 60), (60, 40)])
 @pytest.mark.parametrize("machine, paper, area, unit", [
     ("hp7475a", "A4", (11040, 7721), 0.02488), ("hp7475a", "A3", (16158, 11040), 0.02488),
-    ("hp7550", "A3", (15970, 10870), 0.025), ("dxy", "A3", (16158, 11040), 0.025)])
+    ("hp7475a", "letter", (10365, 7962), 0.02488), ("hp7475a", "tabloid", (16640, 10365), 0.02488),
+    ("hp7550", "letter", (10170, 7840), 0.025), ("hp7550", "A3", (15970, 10870), 0.025),
+    ("dxy", "A3", (16158, 11040), 0.025)])
 def test_plotters_stay_in_their_area(cvtmesh, shape, machine, paper, area, unit):
     """A dark picture that fills the area, along the longer side of the paper or turned."""
     np.save(cvtmesh.path("dark.npy"), np.ones(shape))
