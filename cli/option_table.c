@@ -600,8 +600,9 @@ const cli_option_row cli_option_rows[] = {
    "in the coordinates of mesh files. The program samples it on a raster of 1024 cells along the longer side of the "
    "outline, and reduces it where it grows by more than 0.3 per unit of distance. Edges are shorter where the outline has short edges or is narrow. `max` makes as few triangles as "
    "the angles of --min-angle allow, as that option does alone. With --min-angle the triangles are as few as possible, "
-   "too, but none is larger than an equilateral one with sides of the size at its centroid. With -n all sizes are multiplied by one factor, so "
-   "that the mesh has about N vertices; with -n and no size all edges have about the same length.", .words = "max"},
+   "too, but none is larger than an equilateral one with sides of the size at its centroid. With -n one factor multiplies the "
+   "sizes without a name, so that the mesh has about N vertices. Sizes with names stay. Where -n has no size without a "
+   "name, all other edges have about the same length.", .words = "max"},
   {"boundary-name", 0, MESH, LIST(run.outline.boundary_names, "PART=NAME"), OTHER(DOMAIN),
    "rename a part of the boundary of an outline; PART is its present name, such as hole-1, or just the number N of marker-N; can be "
    "repeated",

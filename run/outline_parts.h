@@ -100,9 +100,10 @@ typedef struct run_size_rule {
 typedef struct run_sizes {
   int count;
   run_size_rule *rule;
-  double factor;     /* of all sizes, for -n */
+  int is_everywhere; /* nonzero: a rule has no name */
+  double factor;     /* of the sizes without a name, for -n */
   double cap_factor; /* of sizes that follow from areas */
-  double base;       /* size without a rule; INFINITY: with -n alone */
+  double base;       /* size without a rule, for -n; INFINITY: none */
   int is_up;         /* nonzero: y of the formulas is -y of the boundary */
   const run_area_caps *caps;
   double *edge_size;  /* per edge of the boundary; NULL: no edge has its own size */

@@ -71,7 +71,7 @@ static int has_named_fields(const run_size_rule *rule) {
 cvtm_status run_sizes_read(const cvtm_run_options *o, run_sizes *sizes, cvtm_error *error) {
   const cvtm_run_list *list = &o->outline.size;
   cvtm_status status = CVTM_OK;
-  int everywhere = 0, has_names = 0;
+  int has_names = 0;
   *sizes = (run_sizes){.factor = 1, .cap_factor = 1, .base = INFINITY};
   if (is_max(o) && (list->count > 1 || o->points > 0))
     return run_usage_error(error, "--size max does not go with another --size or with --points");
@@ -83,13 +83,12 @@ cvtm_status run_sizes_read(const cvtm_run_options *o, run_sizes *sizes, cvtm_err
   if (sizes->rule == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
   for (; sizes->count < list->count && status == CVTM_OK; ++sizes->count) {
     status = read_rule(o, list->item[sizes->count], &sizes->rule[sizes->count], error);
-    everywhere |= sizes->rule[sizes->count].name[0] == '\0';
+    sizes->is_everywhere |= sizes->rule[sizes->count].name[0] == '\0';
     has_names |= has_named_fields(&sizes->rule[sizes->count]);
   }
-  if (status == CVTM_OK && list->count > 0 && !everywhere && o->points == 0 && !is_refined)
-    return run_usage_error(error,
-                           "--size without a name is missing: add a size for all other parts, or "
-                           "--points");
+  if (status == CVTM_OK && list->count > 0 && !sizes->is_everywhere && o->points == 0 &&
+      !is_refined)
+    return run_usage_error(error, "--size without a name is missing: add one, or --points");
   if (status == CVTM_OK && o->size.field != NULL && !has_names)
     return run_usage_error(error,
                            "--size-field needs a .vtu or .msh file: --size FILE or --metric FILE");
@@ -130,11 +129,12 @@ static double value_of(const run_sizes *sizes, const run_size_rule *rule, double
 
 /* The smallest size by the rules at a point inside; one that is not positive counts as it is. */
 static double size_by_rules(const run_sizes *sizes, int32_t region, double x, double y) {
-  double least = sizes->base;
+  double least = sizes->factor * sizes->base;
   for (int k = 0; k < sizes->count; ++k) {
     const run_size_rule *rule = &sizes->rule[k];
     if (rule->is_of_boundary || (rule->region > 0 && rule->region != region)) continue;
     double value = value_of(sizes, rule, x, y);
+    if (rule->name[0] == '\0') value *= sizes->factor;
     if (!(value > 0)) return value;
     if (rule->around.count > 0)
       value +=
@@ -147,7 +147,7 @@ static double size_by_rules(const run_sizes *sizes, int32_t region, double x, do
 /* A cvtm_size_function. */
 static double find_size(const void *context, int32_t region, double x, double y) {
   const run_sizes *sizes = context;
-  const double wanted = sizes->factor * size_by_rules(sizes, region, x, y);
+  const double wanted = size_by_rules(sizes, region, x, y);
   const double most = sizes->cap_factor * run_area_caps_size(sizes->caps, region);
   return wanted > most ? most : wanted;
 }
@@ -449,7 +449,7 @@ static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *
   enum { TRIES = 8 };
   const double near = 0.03; /* no further try if the scale changes by less */
   cvtm_sized_options *options = &sizes->options;
-  if (!isfinite(sizes->base) && sizes->count == 0)
+  if (!sizes->is_everywhere)
     sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / (double)wanted);
   begin_search(s, (double)wanted, &sizes->factor);
   options->only_estimates = 1;

@@ -146,7 +146,8 @@ def mesh(
         The length of edges: a number, a formula as ``"1 + 0.1 * d(hole)"``, or a dict of these by
         regions and parts of the boundary; its key ``""`` means everywhere else.
     points : int, optional
-        The approximate number of vertices; sizes get a common factor.
+        The approximate number of vertices; one factor multiplies the sizes without a name, and the
+        others stay.
     {options}
 
     Returns

@@ -92,6 +92,21 @@ def test_number_of_vertices_in_narrow_channels(cvtmesh, wanted):
     assert np.percentile(angles(points, triangles), 5) > 33
 
 
+@pytest.mark.parametrize("sizes", [["hole=.4"], ["left=.4"], ["left=.4", "2+.1*x"], ["d(hole)/9+.3", "left=.4"]])
+def test_sizes_with_names_stay_where_the_number_is_given(cvtmesh, sizes):
+    cvtmesh.file("plate.csv", PLATE)
+    words = [word for size in sizes for word in ("--size", size)]
+    for wanted in (1500, 300):
+        text = cvtmesh.call("mesh", "plate.csv", "-n", wanted, *words, "-o", "m.vtu").stderr.decode()
+        points, triangles = read(cvtmesh)
+        assert ("-n 300" in text) == (wanted == 300 and len(points) > 306)
+        assert wanted == 300 or len(points) == pytest.approx(wanted, rel=.02)
+        if "left=.4" in sizes:
+            assert (points[:, 0] == 0).sum() == pytest.approx(76, abs=2)
+        else:
+            assert (abs(np.hypot(*(points - (20, 15)).T) - 6) < .06).sum() == 24 * 4
+
+
 def test_size_of_a_hole_grows_inward(cvtmesh):
     cvtmesh.file("plate.csv", PLATE)
     for name in ("hole", "hole-1"):
