@@ -614,7 +614,7 @@ const cli_option_row cli_option_rows[] = {
    "with --size: replace chains of short edges by edges of the wanted size that are no farther than this from the "
    "outline",
    .manual = "Corners where the outline turns by 30 degrees or more remain, and so do corners where three edges "
-   "meet. Curves of SVG files need no --simplify: edges of the wanted size replace them, within a tenth of the "
+   "or two lines of different names meet. Curves of SVG files need no --simplify: edges of the wanted size replace them, within a tenth of the "
    "length of an edge, and the nodes of paths remain. --simplify cannot be used with --periodic."},
   {"metric", 0, MESH, TEXT(run.outline.metric, "FIELD"), CHIEF(DOMAIN),
    "stretch triangles along a field, so that --points vertices interpolate it as well as possible. FIELD is `hessian` "

@@ -16,60 +16,77 @@ static int compare_points(const void *left, const void *right) {
   return (a[1] > b[1]) - (a[1] < b[1]);
 }
 
-/* For each vertex with two edges, the edge before and the edge after it on a chain; else -1. */
-typedef struct joints {
-  int64_t *in, *out;
-} joints;
+/* Per vertex the two edges that continue each other, in whatever directions; -1: chains end there.
+ */
+typedef int64_t joint[2];
 
-static void free_joints(joints *j) {
-  free(j->in);
-  free(j->out);
+static int begins_at(const cvtm_boundary *b, int64_t e, int64_t v) { return b->edges[2 * e] == v; }
+
+static int32_t far_end(const cvtm_boundary *b, int64_t e, int64_t v) {
+  return b->edges[2 * e + begins_at(b, e, v)];
 }
 
-static cvtm_status find_joints(const cvtm_boundary *b, joints *j, cvtm_error *error) {
+/* Nonzero if the edges have the same regions on the same sides of a way through v. */
+static int continue_each_other(const cvtm_boundary *b, int64_t v, int64_t e, int64_t f) {
+  const int is_turned = begins_at(b, e, v) == begins_at(b, f, v);
+  return b->left[e] == (is_turned ? b->right : b->left)[f] &&
+         b->right[e] == (is_turned ? b->left : b->right)[f];
+}
+
+static cvtm_status find_joints(const cvtm_boundary *b, joint **joints, cvtm_error *error) {
   const size_t n = (size_t)b->vertex_count;
   uint8_t *degree = calloc(n + 1, 1);
-  *j = (joints){malloc((n + 1) * sizeof *j->in), malloc((n + 1) * sizeof *j->out)};
-  if (!degree || !j->in || !j->out) {
+  joint *j = *joints = malloc((n + 1) * sizeof *j);
+  if (!degree || !j) {
     free(degree);
     return cvtm_no_memory(error, "the curves");
   }
-  for (size_t v = 0; v < n; ++v) j->in[v] = j->out[v] = -1;
-  for (int64_t e = 0; e < b->edge_count; ++e) {
-    const int32_t from = b->edges[2 * e], to = b->edges[2 * e + 1];
-    if (degree[from] < 3) ++degree[from];
-    if (degree[to] < 3) ++degree[to];
-    j->out[from] = j->in[to] = e;
+  for (int64_t e = 0; e < 2 * b->edge_count; ++e) {
+    const int32_t v = b->edges[e];
+    if (degree[v] < 2) j[v][degree[v]] = e / 2;
+    if (degree[v] < 3) ++degree[v];
   }
-  for (size_t v = 0; v < n; ++v) {
-    const int64_t in = j->in[v], out = j->out[v];
-    const int is_joint = degree[v] == 2 && in >= 0 && out >= 0 && b->left[in] == b->left[out] &&
-                         b->right[in] == b->right[out];
-    if (!is_joint) j->in[v] = j->out[v] = -1;
-  }
+  for (size_t v = 0; v < n; ++v)
+    if (degree[v] != 2 || !continue_each_other(b, (int64_t)v, j[v][0], j[v][1]))
+      j[v][0] = j[v][1] = -1;
   free(degree);
   return CVTM_OK;
 }
 
-static double turn_at(const cvtm_boundary *b, const joints *j, int64_t v) {
-  const double *p = b->points + 2 * (int64_t)b->edges[2 * j->in[v]], *q = b->points + 2 * v,
-               *r = b->points + 2 * (int64_t)b->edges[2 * j->out[v] + 1];
+static double turn_at(const cvtm_boundary *b, const joint j, int64_t v) {
+  const double *p = b->points + 2 * (int64_t)far_end(b, j[0], v), *q = b->points + 2 * v,
+               *r = b->points + 2 * (int64_t)far_end(b, j[1], v);
   const double ux = q[0] - p[0], uy = q[1] - p[1], vx = r[0] - q[0], vy = r[1] - q[1];
   return fabs(atan2(ux * vy - uy * vx, ux * vx + uy * vy));
 }
 
+/* The group of an edge; 0: none. */
+static int32_t marker_of(const cvtm_marks *marks, int32_t mark) {
+  const int32_t marker = mark >= 0 ? marks->mark[mark].marker : 0;
+  return marker == 1 ? 0 : marker;
+}
+
 cvtm_status run_outline_find_smooth(const cvtm_boundary *b, double *points, int64_t count,
-                                    double tolerance, uint8_t *is_smooth, cvtm_error *error) {
-  joints j;
+                                    double tolerance, const cvtm_marks *marks, double slack,
+                                    int32_t *mark, uint8_t *is_smooth, cvtm_error *error) {
+  joint *j;
   const cvtm_status status = find_joints(b, &j, error);
+  for (int64_t e = 0, last = 0; e < b->edge_count; ++e) {
+    const double *p = b->points + 2 * (int64_t)b->edges[2 * e],
+                 *q = b->points + 2 * (int64_t)b->edges[2 * e + 1];
+    mark[e] = (int32_t)cvtm_mark_find(marks, last, p, q, slack);
+    if (mark[e] >= 0) last = mark[e];
+  }
   if (count > 0) qsort(points, (size_t)count, 2 * sizeof *points, compare_points);
   for (int64_t v = 0; v < b->vertex_count && status == CVTM_OK; ++v) {
-    is_smooth[v] = count > 0 && bsearch(b->points + 2 * v, points, (size_t)count,
-                                        2 * sizeof *points, compare_points) != NULL;
-    if (j.out[v] < 0) is_smooth[v] = 0;
-    if (tolerance >= 0 && j.out[v] >= 0) is_smooth[v] = turn_at(b, &j, v) < CVTM_PI / 6;
+    is_smooth[v] = 0;
+    if (j[v][0] < 0 || marker_of(marks, mark[j[v][0]]) != marker_of(marks, mark[j[v][1]])) continue;
+    is_smooth[v] = tolerance >= 0
+                       ? turn_at(b, j[v], v) < CVTM_PI / 6
+                       : count > 0 && bsearch(b->points + 2 * v, points, (size_t)count,
+                                              2 * sizeof *points, compare_points) != NULL;
   }
-  free_joints(&j);
+  free(j);
   return status;
 }
 
@@ -79,7 +96,7 @@ cvtm_status run_outline_find_smooth(const cvtm_boundary *b, double *points, int6
 typedef struct chain {
   int64_t count, capacity;
   int32_t *vertex;
-  int64_t *edge; /* the edge that begins at each vertex except the last */
+  int64_t *edge; /* the edge after each vertex except the last */
   double *parts; /* the integral of 1 / size up to each vertex */
 } chain;
 
@@ -89,7 +106,7 @@ typedef struct divider {
   double tolerance;
   run_edge_size size;
   const void *context;
-  joints joints;
+  joint *joints;
   uint8_t *is_done; /* per edge */
   chain chain;
   cvtm_boundary *made;
@@ -118,15 +135,16 @@ static cvtm_status extend(divider *d, int32_t v, int64_t edge) {
   return CVTM_OK;
 }
 
-/* Follows a chain along smooth vertices from edge e on. */
-static cvtm_status follow(divider *d, int64_t e) {
-  const int32_t start = d->b->edges[2 * e];
+/* Follows a chain along smooth vertices from vertex `start` on, with edge e as its first. */
+static cvtm_status follow(divider *d, int64_t e, int32_t start) {
+  int32_t v = start;
   d->chain.count = 0;
   cvtm_status status = extend(d, start, e);
   while (status == CVTM_OK) {
     d->is_done[e] = 1;
-    const int32_t v = d->b->edges[2 * e + 1];
-    const int64_t next = d->is_smooth[v] && v != start ? d->joints.out[v] : -1;
+    v = far_end(d->b, e, v);
+    const int64_t *j = d->joints[v];
+    const int64_t next = d->is_smooth[v] && v != start ? j[j[0] == e] : -1;
     status = extend(d, v, next);
     if (next < 0) break;
     e = next;
@@ -190,8 +208,11 @@ static cvtm_status take_vertex(divider *d, int32_t old, int32_t *v) {
   return status;
 }
 
-static cvtm_status add_edge(divider *d, int64_t e, int32_t from, int32_t to) {
+/* Adds a part of the edge after vertex `at` of the chain. */
+static cvtm_status add_edge(divider *d, int64_t at, int32_t from, int32_t to) {
   cvtm_boundary *made = d->made;
+  const int64_t e = d->chain.edge[at];
+  const int is_along = begins_at(d->b, e, d->chain.vertex[at]);
   const cvtm_growing arrays[] = {{&made->edges, 2 * sizeof *made->edges},
                                  {&made->left, sizeof *made->left},
                                  {&made->right, sizeof *made->right},
@@ -201,8 +222,8 @@ static cvtm_status add_edge(divider *d, int64_t e, int32_t from, int32_t to) {
     return cvtm_no_memory(d->error, "the curves");
   made->edges[2 * k] = from;
   made->edges[2 * k + 1] = to;
-  made->left[k] = d->b->left[e];
-  made->right[k] = d->b->right[e];
+  made->left[k] = (is_along ? d->b->left : d->b->right)[e];
+  made->right[k] = (is_along ? d->b->right : d->b->left)[e];
   d->source[k] = e;
   ++made->edge_count;
   return CVTM_OK;
@@ -217,7 +238,7 @@ static cvtm_status write_parts(divider *d, int64_t n) {
   int32_t last, v = -1;
   cvtm_status status = take_vertex(d, c->vertex[0], &last);
   for (int64_t k = 1; k <= parts && status == CVTM_OK; ++k) {
-    const int64_t e = c->edge[is_kept ? k - 1 : at];
+    const int64_t begin = is_kept ? k - 1 : at;
     if (is_kept || k == parts) {
       status = take_vertex(d, c->vertex[is_kept ? k : c->count - 1], &v);
     } else {
@@ -225,14 +246,14 @@ static cvtm_status write_parts(divider *d, int64_t n) {
       place_of(d, k, parts, &at, place);
       status = add_vertex(d, place, &v);
     }
-    if (status == CVTM_OK) status = add_edge(d, e, last, v);
+    if (status == CVTM_OK) status = add_edge(d, begin, last, v);
     last = v;
   }
   return status;
 }
 
-static cvtm_status divide_chain(divider *d, int64_t e) {
-  cvtm_status status = follow(d, e);
+static cvtm_status divide_chain(divider *d, int64_t e, int32_t start) {
+  cvtm_status status = follow(d, e, start);
   if (status != CVTM_OK) return status;
   const chain *c = &d->chain;
   const int is_closed = c->vertex[0] == c->vertex[c->count - 1];
@@ -249,10 +270,11 @@ static cvtm_status divide_all(divider *d) {
   for (int64_t k = 0; k < b->vertex_count; ++k) d->number[k] = -1;
   for (int32_t k = 0; k < b->vertex_count && status == CVTM_OK; ++k)
     if (!d->is_smooth[k]) status = take_vertex(d, k, &v);
-  for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e)
-    if (!d->is_smooth[b->edges[2 * e]] && !d->is_done[e]) status = divide_chain(d, e);
-  for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e)
-    if (!d->is_done[e]) status = divide_chain(d, e); /* a closed chain without a corner */
+  for (int end = 0; end < 3; ++end) /* last: closed chains without a corner */
+    for (int64_t e = 0; e < b->edge_count && status == CVTM_OK; ++e) {
+      const int32_t start = b->edges[2 * e + end % 2];
+      if (!d->is_done[e] && (end == 2 || !d->is_smooth[start])) status = divide_chain(d, e, start);
+    }
   return status;
 }
 
@@ -272,7 +294,7 @@ cvtm_status run_outline_divide_curves(const cvtm_boundary *boundary, const uint8
   cvtm_status status = find_joints(boundary, &d.joints, error);
   if (!d.is_done || !d.number) status = cvtm_no_memory(error, "the curves");
   if (status == CVTM_OK) status = divide_all(&d);
-  free_joints(&d.joints);
+  free(d.joints);
   free(d.is_done);
   free(d.number);
   free(d.chain.vertex);
@@ -285,4 +307,29 @@ cvtm_status run_outline_divide_curves(const cvtm_boundary *boundary, const uint8
     cvtm_boundary_free(made);
   }
   return status;
+}
+
+cvtm_status run_outline_carry_over(const cvtm_marks *given, const cvtm_boundary *divided,
+                                   const int64_t *source, run_sizes *sizes, double **size,
+                                   cvtm_error *error) {
+  const size_t edges = (size_t)divided->edge_count;
+  cvtm_marks *made = &sizes->marks;
+  free(made->mark);
+  *made = (cvtm_marks){0, malloc(((size_t)given->count + edges + 1) * sizeof *made->mark)};
+  *size = sizes->edge_size != NULL ? malloc((edges + 1) * sizeof **size) : NULL;
+  if (made->mark == NULL || (*size == NULL && sizes->edge_size != NULL))
+    return cvtm_no_memory(error, "the curves");
+  for (int64_t k = 0; k < given->count; ++k)
+    if (memcmp(given->mark[k].from, given->mark[k].to, sizeof given->mark[k].from) == 0)
+      made->mark[made->count++] = given->mark[k];
+  for (int64_t e = 0; e < divided->edge_count; ++e) {
+    const int32_t mark = sizes->mark[source[e]];
+    if (*size != NULL) (*size)[e] = sizes->edge_size[source[e]];
+    if (mark < 0) continue;
+    cvtm_mark *m = &made->mark[made->count++];
+    *m = given->mark[mark];
+    memcpy(m->from, divided->points + 2 * (int64_t)divided->edges[2 * e], sizeof m->from);
+    memcpy(m->to, divided->points + 2 * (int64_t)divided->edges[2 * e + 1], sizeof m->to);
+  }
+  return CVTM_OK;
 }

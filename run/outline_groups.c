@@ -58,7 +58,7 @@ static int32_t *mark_groups(const cvtm_regions *r) {
 cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, const double sides[4],
                               cvtm_regions *regions, int32_t **markers, cvtm_error *error) {
   const int width = 1 << 30; /* with such a width half a pixel is a rounding error */
-  const cvtm_marks *marks = &o->graph.marks;
+  const cvtm_marks *marks = o->sizes.marks.count > 0 ? &o->sizes.marks : &o->graph.marks;
   const cvtm_run_list *names = &o->options.outline.boundary_names;
   cvtm_mesh moved = *mesh;
   cvtm_marks placed = {marks->count, malloc(((size_t)marks->count + 1) * sizeof *placed.mark)};

@@ -49,10 +49,14 @@ double run_expression_value(const run_expression *e, double x, double y, run_dis
 /* The wanted length on edge e of the boundary at (x, y). */
 typedef double (*run_edge_size)(const void *context, int64_t e, double x, double y);
 
-/* Sets is_smooth (per vertex) for the vertices at the listed points (2 * count, sorted here) or,
- * with a tolerance >= 0, for those at which the boundary turns by less than 30 degrees. */
+/* Sets mark (per edge) to the segment of `marks` within `slack` of the edge, else -1. Sets
+ * is_smooth (per vertex) for the vertices at the listed points (2 * count, sorted here) or, with a
+ * tolerance
+ * >= 0, for those at which the boundary turns by less than 30 degrees; not where more than two
+ * edges meet, or edges of different groups or regions. */
 cvtm_status run_outline_find_smooth(const cvtm_boundary *boundary, double *points, int64_t count,
-                                    double tolerance, uint8_t *is_smooth, cvtm_error *error);
+                                    double tolerance, const cvtm_marks *marks, double slack,
+                                    int32_t *mark, uint8_t *is_smooth, cvtm_error *error);
 
 /* Divides chains of edges between vertices that are not smooth into parts of about the wanted
  * length, whose ends lie on the chains. tolerance: the largest distance between a chain and its
@@ -108,10 +112,19 @@ typedef struct run_sizes {
   const run_area_caps *caps;
   double *edge_size;  /* per edge of the boundary; NULL: no edge has its own size */
   uint8_t *is_smooth; /* per vertex of the boundary; NULL: none is smooth */
+  int32_t *mark;      /* per edge of the boundary: its segment of the graph's marks; -1: none */
+  cvtm_marks marks;   /* with is_smooth: the graph's, on the divided boundary */
   double tolerance;   /* of --simplify; -1: the default for curves */
   cvtm_sized_options options;
   cvtm_sized_figures figures;
 } run_sizes;
+
+/* Gives the edges of a divided boundary the sizes and the marks of the edges that `source` (as
+ * run_outline_divide_curves sets it) names. given: the marks of the undivided boundary; those of
+ * points stay. size: malloc'd; NULL: no edge has its own. */
+cvtm_status run_outline_carry_over(const cvtm_marks *given, const cvtm_boundary *divided,
+                                   const int64_t *source, run_sizes *sizes, double **size,
+                                   cvtm_error *error);
 
 /* True if --size or -n asks for edge lengths; not with --metric, --size max or --min-angle. */
 int run_sizes_wanted(const cvtm_run_options *options);

@@ -104,6 +104,8 @@ void run_sizes_free(run_sizes *sizes) {
   free(sizes->rule);
   free(sizes->edge_size);
   free(sizes->is_smooth);
+  free(sizes->mark);
+  free(sizes->marks.mark);
   *sizes = (run_sizes){0};
 }
 
@@ -293,11 +295,9 @@ static cvtm_status find_places(const cvtm_outline *o, const parts *p, const char
 }
 
 static cvtm_status find_parts(const cvtm_outline *o, parts *p, cvtm_error *error) {
-  const cvtm_status status =
-      cvtm_constrained_delaunay(o->boundary.points, o->boundary.vertex_count, &o->boundary,
-                                &p->mesh, &p->regions, &p->source, error);
-  return status == CVTM_OK ? run_outline_group(o, &p->mesh, o->sides, &p->regions, NULL, error)
-                           : status;
+  CVTM_TRY(cvtm_constrained_delaunay(o->boundary.points, o->boundary.vertex_count, &o->boundary,
+                                     &p->mesh, &p->regions, &p->source, error));
+  return run_outline_group(o, &p->mesh, o->sides, &p->regions, NULL, error);
 }
 
 static cvtm_status resolve_names(run_sizes *sizes, const cvtm_outline *o, cvtm_error *error) {
@@ -326,8 +326,7 @@ static cvtm_status convert_units(const cvtm_outline *o, run_sizes *sizes, cvtm_e
     run_size_rule *rule = &sizes->rule[k];
     double mm_per_pixel;
     if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0)) continue;
-    const cvtm_status status = run_page_scale(&o->options, o->domain, &mm_per_pixel, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(run_page_scale(&o->options, o->domain, &mm_per_pixel, error));
     rule->formula.step[0].value *= run_unit_mm(rule->unit) / mm_per_pixel;
   }
   return CVTM_OK;
@@ -362,7 +361,7 @@ static double size_on_edge(const void *context, int64_t e, double x, double y) {
 }
 
 /* Meshes the outline with curves divided by the sizes, or undivided if they would cross. */
-static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
+static cvtm_status mesh_curves(const cvtm_outline *o, run_sizes *sizes,
                                const cvtm_sized_options *given, cvtm_mesh *mesh,
                                cvtm_regions *regions, cvtm_sized_figures *figures,
                                cvtm_error *error) {
@@ -376,13 +375,9 @@ static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
     return cvtm_sized_mesh(&o->boundary, &options, mesh, regions, NULL, figures, error);
   cvtm_status status = run_outline_divide_curves(&o->boundary, sizes->is_smooth, sizes->tolerance,
                                                  size_on_edge, &edges, &divided, &source, &reason);
-  if (status == CVTM_OK && sizes->edge_size != NULL) {
-    size = malloc(((size_t)divided.edge_count + 1) * sizeof *size);
-    if (size == NULL) status = cvtm_fail(&reason, CVTM_ERROR_MEMORY, "out of memory for sizes");
-    for (int64_t e = 0; e < divided.edge_count && size != NULL; ++e)
-      size[e] = sizes->edge_size[source[e]];
-    options.edge_size = size;
-  }
+  if (status == CVTM_OK)
+    status = run_outline_carry_over(&o->graph.marks, &divided, source, sizes, &size, &reason);
+  if (size != NULL) options.edge_size = size;
   if (status == CVTM_OK)
     status = cvtm_sized_mesh(&divided, &options, mesh, regions, NULL, figures, &reason);
   free(source);
@@ -390,6 +385,7 @@ static cvtm_status mesh_curves(const cvtm_outline *o, const run_sizes *sizes,
   cvtm_boundary_free(&divided);
   if (status != CVTM_OK && status != CVTM_ERROR_INPUT && error != NULL) *error = reason;
   if (status != CVTM_ERROR_INPUT) return status;
+  sizes->marks.count = 0;
   return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
 }
 
@@ -455,8 +451,7 @@ static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *
   options->only_estimates = 1;
   for (int k = 0; k < TRIES; ++k) {
     cvtm_sized_figures found = {0};
-    const cvtm_status status = mesh_curves(o, sizes, options, NULL, NULL, &found, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(mesh_curves(o, sizes, options, NULL, NULL, &found, error));
     if (!search_on(s, &found, found.expected, &sizes->factor)) {
       if (s->scale != &sizes->factor) break;
       begin_search(s, (double)wanted, &options->narrow);
@@ -477,9 +472,13 @@ static cvtm_status find_curves(const cvtm_outline *o, run_sizes *sizes, cvtm_err
   sizes->tolerance = is_simplified ? o->options.outline.simplify : -1;
   if (o->twin != NULL || (o->graph.curve_count == 0 && !is_simplified)) return CVTM_OK;
   sizes->is_smooth = calloc((size_t)o->boundary.vertex_count + 1, 1);
-  if (sizes->is_smooth == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  sizes->mark = malloc(((size_t)o->boundary.edge_count + 1) * sizeof *sizes->mark);
+  if (sizes->is_smooth == NULL || sizes->mark == NULL)
+    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory");
+  const double slack = ldexp(fmax(o->sides[2] - o->sides[0], o->sides[3] - o->sides[1]), -28);
   return run_outline_find_smooth(&o->boundary, o->graph.curve, o->graph.curve_count,
-                                 sizes->tolerance, sizes->is_smooth, error);
+                                 sizes->tolerance, &o->graph.marks, slack, sizes->mark,
+                                 sizes->is_smooth, error);
 }
 
 /* Nonzero if a triangle is larger than its region allows. */
@@ -521,8 +520,7 @@ static cvtm_status mesh_of_number(const cvtm_outline *outline, number_search *s,
   const cvtm_sized_figures *figures = &sizes->figures;
   for (int k = 0;; ++k) {
     sizes->options.off = k < TRIES ? 0.035 : INFINITY;
-    const cvtm_status status = mesh_below_caps(outline, sizes, mesh, regions, error);
-    if (status != CVTM_OK) return status;
+    CVTM_TRY(mesh_below_caps(outline, sizes, mesh, regions, error));
     const int is_done = has_moved(figures);
     const double count = is_done ? (double)mesh->vertex_count : figures->expected;
     if (is_done && (k >= TRIES || figures->stopped || fabs(count / s->wanted - 1) < 0.02))
@@ -557,32 +555,31 @@ static cvtm_status prepare(cvtm_outline *o, cvtm_error *error) {
 
 cvtm_status run_sizes_bound_areas(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
-  const cvtm_status status = prepare(o, error);
-  for (int k = 0; k < sizes->count && status == CVTM_OK; ++k)
+  CVTM_TRY(prepare(o, error));
+  for (int k = 0; k < sizes->count; ++k)
     if (sizes->rule[k].is_of_boundary)
       return cvtm_fail(error, CVTM_ERROR_INPUT,
                        "--size %s=...: with --min-angle only regions have sizes of their own",
                        sizes->rule[k].name);
-  if (sizes->count == 0 && o->caps.file_count == 0) return status;
+  if (sizes->count == 0 && o->caps.file_count == 0) return CVTM_OK;
   o->refine.area = largest_area;
   o->refine.area_context = sizes;
-  return status;
+  return CVTM_OK;
 }
 
 cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
   const int64_t wanted = o->options.points;
   number_search search;
-  cvtm_status status = prepare(o, error);
-  if (status == CVTM_OK) status = find_curves(o, sizes, error);
+  CVTM_TRY(prepare(o, error));
+  CVTM_TRY(find_curves(o, sizes, error));
   sizes->options.size = find_size;
   sizes->options.size_context = sizes;
   sizes->options.edge_size = sizes->edge_size;
   sizes->options.twin = o->twin;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
-  if (status == CVTM_OK && wanted > 0) status = fit_number(o, wanted, sizes, &search, error);
-  if (status != CVTM_OK) return status;
+  if (wanted > 0) CVTM_TRY(fit_number(o, wanted, sizes, &search, error));
   return wanted > 0 ? mesh_of_number(o, &search, sizes, &o->mesh, &o->regions, error)
                     : mesh_below_caps(o, sizes, &o->mesh, &o->regions, error);
 }

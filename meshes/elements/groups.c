@@ -117,20 +117,25 @@ static int is_on(const cvtm_mark *m, const double *p, double slack) {
   return fabs(side) <= slack && along >= -slack && along <= length + slack;
 }
 
+int64_t cvtm_mark_find(const cvtm_marks *marks, int64_t first, const double *p, const double *q,
+                       double slack) {
+  for (int64_t k = 0; k < marks->count; ++k) {
+    const int64_t at = (first + k) % marks->count;
+    if (is_on(&marks->mark[at], p, slack) && is_on(&marks->mark[at], q, slack)) return at;
+  }
+  return -1;
+}
+
 /* Labels the edges on marked segments. Consecutive edges are on one segment or on neighbouring
  * ones, so each search begins with the segment of the previous edge. */
 static void label_marked(grouping *g) {
-  const int64_t count = g->marks != NULL ? g->marks->count : 0;
   int64_t last = 0;
-  for (int64_t e = 0; e < g->count && count > 0; ++e) {
-    for (int64_t k = 0; k < count; ++k) {
-      const int64_t at = (last + k) % count;
-      const cvtm_mark *m = &g->marks->mark[at];
-      if (!is_on(m, start_of(g, e), g->slack) || !is_on(m, end_of(g, e), g->slack)) continue;
-      if (m->marker != 0 && m->marker != 1) g->edges[e].bounds = (label){MARKED, m->marker, 0};
-      last = at;
-      break;
-    }
+  for (int64_t e = 0; e < g->count && g->marks != NULL; ++e) {
+    const int64_t at = cvtm_mark_find(g->marks, last, start_of(g, e), end_of(g, e), g->slack);
+    if (at < 0) continue;
+    const int32_t marker = g->marks->mark[at].marker;
+    if (marker != 0 && marker != 1) g->edges[e].bounds = (label){MARKED, marker, 0};
+    last = at;
   }
 }
 

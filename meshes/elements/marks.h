@@ -15,6 +15,10 @@ typedef struct cvtm_marks {
   cvtm_mark *mark; /* malloc'd */
 } cvtm_marks;
 
+/* The index of the segment within `slack` of both points, searched from `first` on; -1: none. */
+int64_t cvtm_mark_find(const cvtm_marks *marks, int64_t first, const double *p, const double *q,
+                       double slack);
+
 /* cvtm_regions_group, where edges on a segment with a marker N other than 0 and 1 form the group
  * marker-N, or of its name. Both ends of such an edge are within `slack` of the segment. marks may
  * be NULL. */

@@ -426,6 +426,45 @@ def test_simplified_chains(cvtmesh):
     assert found[0.2] == pytest.approx(20 * math.pi / 1.5, rel=0.1) and found[0.02] < 60
 
 
+def lines_by_name(cvtmesh, name="m.msh"):
+    """The number of edges of each group of lines."""
+    mesh = meshio.read(cvtmesh.path(name))
+    tags = np.concatenate([tags for cells, tags in zip(mesh.cells, mesh.cell_data["gmsh:physical"])
+                           if cells.type == "line"])
+    return {key: int(np.sum(tags == tag)) for key, (tag, kind) in mesh.field_data.items() if kind == 1}
+
+
+def wave(first, last):
+    """Chords, 0.2 long, of a curve across a square of 100."""
+    return [[x / 5, 50 + 6 * math.sin(x / 100)] for x in range(5 * first, 5 * last + 1)]
+
+
+def test_simplified_interfaces_and_lines(cvtmesh):
+    """Chains of both sides of an interface, of inclusions and of lines are divided and keep their names."""
+    def solve(*features):
+        text = json.dumps({"type": "FeatureCollection", "features": features})
+        cvtmesh.file("o.geojson", text)
+        cvtmesh.call("mesh", "o.geojson", "--size", 5, "--simplify", 0.2, "-o", "m.msh", "-o", "m.vtu")
+        points, triangles = read(cvtmesh)
+        assert angles(points, triangles).min() > 36 and area(points, triangles) == pytest.approx(1e4)
+        return lines_by_name(cvtmesh)
+
+    curve = wave(0, 100)
+    box = [[0, 0], [100, 0], [100, 100], [0, 100], [0, 0]]
+    way = sum(math.dist(a, b) for a, b in zip(curve, curve[1:]))
+    found = solve(feature("Polygon", [[[0, 0], [100, 0], *reversed(curve), [0, 0]]], "A"),
+                  feature("Polygon", [[*curve, [100, 100], [0, 100], curve[0]]], "B"))
+    assert found["interface-A-B"] == pytest.approx(way / 5, rel=0.2)
+    turns = [2 * math.pi * k / 200 for k in range(201)]
+    found = solve(feature("Polygon", [box], "A"),
+                  feature("Polygon", [[[50 + 20 * math.cos(t), 50 + 20 * math.sin(t)] for t in turns]], "B"))
+    assert found["interface-A-B"] == pytest.approx(8 * math.pi, rel=0.2)
+    found = solve(feature("Polygon", [box], "A"), feature("LineString", wave(10, 50), "v"),
+                  feature("LineString", wave(50, 90), "w"))
+    assert "interface-A-A" not in found and found["v"] + found["w"] == pytest.approx(0.8 * way / 5, rel=0.2)
+    assert tuple(wave(50, 50)[0]) in set(map(tuple, read(cvtmesh)[0].tolist()))
+
+
 def test_pens_draw_lines(cvtmesh):
     cvtmesh.file("plate.csv", PLATE)
     cvtmesh.call("mesh", "plate.csv", "--size", 4, "-o", "a.hpgl", "-o", "a.vtu", "--page", "A4")
