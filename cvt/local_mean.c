@@ -293,23 +293,38 @@ static double difference_at(cvtm_domain domain, const float *value, int64_t i, i
   return ((double)value[p] - 0.25 * (left + right + above + below)) / sqrt(1.25);
 }
 
-/* `mean` may be `value`. */
-static void take_box_means(const summed *s, double side, const float *value, float *mean) {
-  const int64_t width = s->domain.width, pixels = width * s->domain.height;
-  add_rows(s, value);
-  add_columns(s);
-#pragma omp parallel for schedule(static)
-  for (int64_t p = 0; p < pixels; ++p) mean[p] = (float)mean_around(s, p % width, p / width, side);
-}
-
 /* Dither by diffusion of errors repeats within half of this side, in pixels. */
 enum { DITHER_SIDE = 12 };
 static const double least_noise = 0.6; /* share of the variance that noise explains */
 
-/* True if a square has noise with more than a tenth of its mean as the standard deviation. */
-static int has_dither(cvtm_domain domain, const float *value) {
-  int found = 0;
-#pragma omp parallel for schedule(static) reduction(| : found)
+/* The side of a square in which the minority, black pixels in white or white ones in black, has one
+ * pixel if the mean of the pixels is `mean`. */
+static double side_of_one(double mean) {
+  const double minority = larger(lesser(mean, 1 - mean), 0);
+  return fmin(fmax(1 / sqrt(minority), 2), DITHER_SIDE);
+}
+
+/* Sets mean[p] to the mean over a square with this side or, if `near` is not NULL, with the side
+ * side_of_one(near[p]). `mean` may be `value`. */
+static void take_box_means(const summed *s, double side, const float *near, const float *value,
+                           float *mean) {
+  const int64_t width = s->domain.width, pixels = width * s->domain.height;
+  add_rows(s, value);
+  add_columns(s);
+#pragma omp parallel for schedule(static)
+  for (int64_t p = 0; p < pixels; ++p)
+    mean[p] = (float)mean_around(s, p % width, p / width,
+                                 near != NULL ? side_of_one((double)near[p]) : side);
+}
+
+/* Squares of a picture with noise whose standard deviation is more than a tenth of the mean. */
+typedef struct dither_squares {
+  int64_t all, fine; /* fine: neighbours differ more than those of random pixels do */
+} dither_squares;
+
+static dither_squares find_dither(cvtm_domain domain, const float *value) {
+  int64_t all = 0, fine = 0;
+#pragma omp parallel for schedule(static) reduction(+ : all, fine)
   for (int32_t top = 0; top < domain.height; top += DITHER_SIDE) {
     for (int32_t left = 0; left < domain.width; left += DITHER_SIDE) {
       double sum = 0, squares_sum = 0, noise = 0, count = 0;
@@ -323,21 +338,31 @@ static int has_dither(cvtm_domain domain, const float *value) {
         }
       }
       const double mean = sum / count, variance = squares_sum / count - mean * mean;
-      found |= variance > 0.01 * mean * mean && noise > least_noise * count * variance;
+      const int is_found = variance > 0.01 * mean * mean && noise > least_noise * count * variance;
+      all += is_found;
+      fine += is_found && noise > 1.1 * count * variance;
     }
   }
-  return found;
+  return (dither_squares){all, fine};
 }
 
 cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *error) {
   const double fine = DITHER_SIDE / 2, wide = DITHER_SIDE;
   const int64_t pixels = (int64_t)domain.width * domain.height;
+  const dither_squares found = find_dither(domain, value);
   means m;
-  if (!has_dither(domain, value)) return CVTM_OK;
+  if (found.all == 0) return CVTM_OK;
   CVTM_TRY(allocate_means(domain, &m, error));
   float *mean = m.root, *noise = m.once, *variance = m.twice;
-  take_box_means(&m.sums, fine, value, mean);
-  take_box_means(&m.sums, fine, mean, mean);
+  /* Diffusion of errors and ordered dither keep the mean over a few pixels, and with it edges.
+   * Random pixels keep it over many alone: of these, fewer squares are fine. */
+  const int is_random = 3 * found.fine < found.all;
+  take_box_means(&m.sums, is_random ? fine : wide, NULL, value, mean);
+  take_box_means(&m.sums, fine, NULL, mean, mean);
+  if (!is_random) {
+    take_box_means(&m.sums, 0, mean, value, noise);
+    take_box_means(&m.sums, 0, mean, noise, mean);
+  }
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) {
     const double d = difference_at(domain, value, p % domain.width, p / domain.width);
@@ -345,8 +370,8 @@ cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *err
     noise[p] = (float)(d * d);
     variance[p] = (float)(away * away);
   }
-  take_box_means(&m.sums, wide, noise, noise);
-  take_box_means(&m.sums, wide, variance, variance);
+  take_box_means(&m.sums, wide, NULL, noise, noise);
+  take_box_means(&m.sums, wide, NULL, variance, variance);
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) {
     const double share = variance[p] > 0 ? (double)noise[p] / (double)variance[p] : 0;

@@ -32,7 +32,8 @@ cvtm_status cvtm_density_of_local_mean(cvtm_domain domain, double count, const c
 /* Replaces the values of a dithered or grainy picture by means over some pixels, for tones that are
  * not proportional to the values. A picture without dither changes little: as in the filter of Lee
  * (1980), means replace the values in so far as noise explains the variance. The noise is estimated
- * from the differences between pixels and their neighbours. */
+ * from the differences between pixels and their neighbours. Dither by diffusion of errors, whose
+ * neighbours differ most, is averaged over squares with about one pixel of the minority. */
 cvtm_status cvtm_smooth_dither(cvtm_domain domain, float *value, cvtm_error *error);
 
 /* *count = the number of pieces that cover the wanted ink (width * height), or 0 on an error.

@@ -141,4 +141,45 @@ TEST(sites_for_ink) {
   assert_true(fabs(count - 13.5) < 0.01);
 }
 
+/* Floyd & Steinberg's diffusion of errors, from left to right. */
+static void diffuse(void) {
+  static double wanted[PIXELS + SIDE + 1];
+  for (int p = 0; p < PIXELS; ++p) wanted[p] = (double)rho[p];
+  for (int p = 0; p < PIXELS; ++p) {
+    rho[p] = wanted[p] >= 0.5;
+    const double miss = (wanted[p] - (double)rho[p]) / 16;
+    const int first = p % SIDE == 0, last = p % SIDE == SIDE - 1;
+    if (!last) wanted[p + 1] += 7 * miss;
+    if (!first) wanted[p + SIDE - 1] += 3 * miss;
+    wanted[p + SIDE] += 5 * miss;
+    if (!last) wanted[p + SIDE + 1] += miss;
+  }
+}
+
+/* Stripes 12 pixels wide. The factor of their amplitude is found by the wave that they follow. */
+TEST(smoothed_dither_keeps_details) {
+  const cvtm_domain domain = {SIDE, SIDE, 0};
+  double found = 0;
+  for (int p = 0; p < PIXELS; ++p) rho[p] = (float)(0.5 + 0.25 * sin(acos(-1) / 6 * (p % SIDE)));
+  diffuse();
+  assert_ok(cvtm_smooth_dither(domain, rho, NULL));
+  for (int p = 0; p < PIXELS; ++p)
+    found += 2 * (double)rho[p] * sin(acos(-1) / 6 * (p % SIDE)) / PIXELS;
+  assert_true(found / 0.25 > 0.8 && found / 0.25 < 1.05);
+}
+
+/* Random pixels have their mean over many pixels alone. */
+TEST(random_pixels_become_even) {
+  const cvtm_domain domain = {SIDE, SIDE, 0};
+  uint64_t state = 1;
+  double square = 0;
+  for (int p = 0; p < PIXELS; ++p) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    rho[p] = (float)(state >> 63);
+  }
+  assert_ok(cvtm_smooth_dither(domain, rho, NULL));
+  for (int p = 0; p < PIXELS; ++p) square += pow((double)rho[p] - 0.5, 2) / PIXELS;
+  assert_true(sqrt(square) < 0.12); /* 0.07 by the squares alone */
+}
+
 TEST_MAIN()
