@@ -134,9 +134,13 @@ static void add_interval(double *row, int width, double begin, double end) {
   row[last] += end - last;
 }
 
+/* Instead of fmin and fmax, which are function calls and would take a third of the time here. */
+static double lesser(double a, double b) { return a < b ? a : b; }
+static double larger(double a, double b) { return a > b ? a : b; }
+
 static void widen(interval *cut, double begin, double end) {
-  cut->begin = fmin(cut->begin, begin);
-  cut->end = fmax(cut->end, end);
+  cut->begin = lesser(cut->begin, begin);
+  cut->end = larger(cut->end, end);
 }
 
 /* The part of the line at y that lies in stroke i; empty if begin > end. The stroke is bounded by
@@ -149,7 +153,7 @@ static interval cut_stroke(const strokes *s, int64_t i, double y) {
     const double dy = y - ends[k][1], square = radius * radius - dy * dy;
     if (square > 0) widen(&cut, ends[k][0] - sqrt(square), ends[k][0] + sqrt(square));
   }
-  const double dx = b[0] - a[0], dy = b[1] - a[1], length = hypot(dx, dy);
+  const double dx = b[0] - a[0], dy = b[1] - a[1], length = sqrt(dx * dx + dy * dy);
   for (int sign = -1; sign <= 1 && dy != 0; sign += 2) {
     const double move = sign * radius / length, t = (y - a[1] - move * dx) / dy;
     const double x = a[0] - move * dy + t * dx;
@@ -165,14 +169,14 @@ static void add_line(const cvtm_disc_grid *grid, const strokes *s, const int32_t
   int64_t kept = 0;
   for (int64_t k = 0; k < count; ++k) {
     const interval cut = cut_stroke(s, disc[k], y);
-    const double begin = fmax(cut.begin, 0), end = fmin(cut.end, right);
+    const double begin = larger(cut.begin, 0), end = lesser(cut.end, right);
     if (begin < end) list[kept++] = (interval){begin * scale, end * scale};
   }
   sort_intervals(list, kept);
   for (int64_t k = 0; k < kept;) {
     const double begin = list[k].begin;
     double end = list[k].end;
-    for (++k; k < kept && list[k].begin <= end; ++k) end = fmax(end, list[k].end);
+    for (++k; k < kept && list[k].begin <= end; ++k) end = larger(end, list[k].end);
     add_interval(row, grid->width, begin, end);
   }
 }
