@@ -31,8 +31,12 @@ static void print_outline_summary(const cvtm_outline *o) {
           all->mean_min_angle, all->mean_q);
   cli_world_print(&o->options, o->domain);
   if (o->regions.pairs != NULL)
-    fprintf(stderr, "  periodic   %s of vertices on opposite sides\n",
-            cli_count(o->regions.pair_count, "pair", "pairs"));
+    fprintf(stderr, "  periodic   %s of vertices on sides moved by %s\n",
+            cli_count(o->regions.pair_count, "pair", "pairs"),
+            cli_count(o->period_count, "translation", "translations"));
+  if (o->period_error > 0)
+    fprintf(stderr, "  note       places on the sides differ from translated ones by up to %g\n",
+            o->period_error);
   if (o->options.outline.metric != NULL)
     fprintf(stderr,
             "  metric     %.1f %% of the edges between 1/sqrt(2) and sqrt(2); quality %.3f, mean "

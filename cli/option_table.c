@@ -438,11 +438,16 @@ const cli_option_row cli_option_rows[] = {
    .manual = "`run` writes the triangulation of the sites in the plane; `cvtmesh mesh --periodic` makes the "
    "triangulation on the torus from them. With --domain the mesh ends at the sides of the image, and vertices on "
    "opposite sides are paired; see MESHES THAT KEEP A BOUNDARY.\nFor `cvtmesh mesh OUTLINE` the outline is a cell "
-   "that repeats, whose sides lie on the rectangle around it. Edges on opposite sides that differ in one coordinate "
-   "only are divided alike, so that each vertex has an exact copy on the opposite side. Opposite sides without any "
-   "such edges, like the walls of a channel, are not paired. An outline is an error if it has no such edges, or if "
-   "some edges of a side have a copy and others have none. The files have the pairs as with `run --domain "
-   "--periodic`, --pairs-out writes them, and the report has their number, `pairs`.\nFor `cvtmesh mesh POINTS` the "
+   "that repeats: a rectangle, parallelogram or hexagon with equal opposite sides, with voids at its corners or with "
+   "bent sides between two straight ones. A side and its translated copy are divided at the same fractions of their "
+   "edges, so each vertex has a copy. Copies differ from translated vertices no more than corners do; on horizontal and "
+   "vertical sides one coordinate is the same to the last bit. The longest sides are paired first, of equal ones those "
+   "to the left and right, then others with which copies of the outline do not overlap. Coordinates may differ by a "
+   "rounding error or, where that pairs more sides, by two units of the last decimal in the file and an eighth of the "
+   "edge; then there is a note. Walls of a channel without copies are not paired. It is an error if no side has a copy, "
+   "or if some edges of a side have none. The report has the number of `pairs` and the `translations`, and --pairs-out "
+   "writes the pairs as with `run --domain --periodic`, with the number of the translation: 0 is the most horizontal "
+   "one, and the first that is steeper than 45 degrees has at least the number 1.\nFor `cvtmesh mesh POINTS` the "
    "torus has the size --width x --height, and points outside are moved into it by multiples of these. The mesh is "
    "the Delaunay triangulation of the torus, with two triangles for each point, laid out in the plane. Triangles "
    "across a side have corners one width to the right or one height above; these copies follow the points in the "
@@ -503,7 +508,7 @@ const cli_option_row cli_option_rows[] = {
    "leave out islands and holes smaller than this, in square pixels", .manual = "The largest part of a label always "
    "remains."},
   {"pairs-out", 0, RUN | MESH, TEXT(run.domain.pairs_out, "FILE"), OTHER(DOMAIN),
-   "with --periodic: write the pairs of vertices on opposite sides as an NPY array",
+   "with --periodic: write the pairs of vertices on sides that are copies as an NPY array",
    .manual = "The array is int32, n x 3; see MESHES THAT KEEP A BOUNDARY, and --periodic for points.",
    .file = CLI_WRITES},
   {"boundary", 0, RUN, CHOICE(run.domain.sliding, boundary_kinds), CHIEF(DOMAIN),

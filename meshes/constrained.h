@@ -19,4 +19,13 @@ cvtm_status cvtm_constrained_delaunay(const double *points, int64_t count,
                                       const cvtm_boundary *boundary, cvtm_mesh *mesh,
                                       cvtm_regions *regions, int32_t **source, cvtm_error *error);
 
+/* Pairs the vertices and edges of a mesh on the periodic sides of its boundary (`twin`). source:
+ * per vertex of the mesh the vertex of the boundary that it was; numbers beyond these, and -1,
+ * stand for others. Pairs are sorted by the number of the translation, then along the side, upwards
+ * or to the right. Curves on the sides are divided so that each is the copy of one other curve, and
+ * edges are reordered accordingly, along the sides. To be called after cvtm_regions_group. Replaces
+ * earlier pairs. Fails with CVTM_ERROR_MEMORY; then *regions is unchanged. */
+cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const cvtm_boundary *boundary,
+                              const int32_t *source, cvtm_regions *regions, cvtm_error *error);
+
 CVTM_API_END

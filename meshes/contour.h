@@ -98,10 +98,16 @@ typedef struct cvtm_boundary {
                             with keep_on_curve the edge is of second order */
   double *along;         /* per vertex: the arc length from the corner before it; 0 at corners */
   double *home;          /* per vertex: `along` when it was sampled */
-  int32_t *pairs; /* 2 * pair_count: vertices on the left or upper side of a periodic image that are
-                     not ends of arcs, each followed by its copy on the opposite side */
-  int64_t pair_count;
+  /* NULL without periodic sides. Per edge: the edge that is its translated copy, or -1; and the
+   * number k of the translation, from 0 on, of an original, ~k of its copy. The outside is on one
+   * side of an edge and on the opposite side of its copy. */
+  int32_t *twin, *period;
 } cvtm_boundary;
+
+/* Nonzero if an edge and its twin run in opposite directions. */
+static inline int cvtm_twin_is_turned(const cvtm_boundary *b, int64_t e) {
+  return (b->left[e] == 0) == (b->left[b->twin[e]] == 0);
+}
 
 void cvtm_boundary_free(cvtm_boundary *boundary);
 /* The largest deviation of all edges. */

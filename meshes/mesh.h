@@ -43,11 +43,10 @@ typedef struct cvtm_regions {
   struct cvtm_group *area_groups, *line_groups; /* by ascending tag */
   int32_t *group;                               /* per edge: the tag of its line group */
   /* Set by cvtm_regions_pair; until then 0 and NULL. */
-  int64_t pair_count, unpaired; /* unpaired: number of vertices on a side without a copy */
-  int32_t *pairs; /* 3 * pair_count: a vertex on the left or lower side, its copy on the right or
-                     upper side, and the axis between them, 0 or 1 */
-  int32_t
-      *edge_copy; /* per edge on the right or upper side: its copy on the opposite side; else -1 */
+  int64_t pair_count, unpaired; /* unpaired: number of vertices on periodic sides without a copy */
+  int32_t *pairs; /* 3 * pair_count: a vertex, its copy on the translated side, and the number of
+                     the translation */
+  int32_t *edge_copy; /* per edge that is a copy: the original; else -1 */
 } cvtm_regions;
 
 void cvtm_regions_free(cvtm_regions *regions);
@@ -77,15 +76,6 @@ typedef struct cvtm_region_name {
 cvtm_status cvtm_regions_group(const cvtm_mesh *mesh, cvtm_domain image,
                                const cvtm_region_name *names, int64_t name_count,
                                cvtm_regions *regions, cvtm_error *error);
-
-/* Pairs vertices on opposite sides of a rectangle that differ in only one coordinate, and the edges
- * between such vertices. sides: left, upper, right, lower, y down; NAN: no such side. The mesh must
- * lie in the rectangle. Pairs of the left and right side come first, then those of the bottom and
- * top, in ascending order along the sides. Curves on the sides are divided so that each is the copy
- * of one other curve, and edges are reordered accordingly. To be called after cvtm_regions_group.
- * Replaces earlier pairs. Fails with CVTM_ERROR_MEMORY; then *regions is unchanged. */
-cvtm_status cvtm_regions_pair(const cvtm_mesh *mesh, const double sides[4], cvtm_regions *regions,
-                              cvtm_error *error);
 
 /* Makes the Delaunay triangulation of count points (x, y; finite) by exact predicates. The points
  * are rounded to a grid of at most 2^30 steps along the longer side of their bounding box, where

@@ -21,10 +21,6 @@ typedef struct cvtm_refine_options {
   const void *area_context;
   int fewest; /* nonzero: finally removes vertices, and moves others, as long as the bounds hold; 1
                */
-  double paired_sides[4]; /* a rectangle (left, upper, right, lower; y down); zeros: none. An edge
-                             along a side is divided together with its copy on the opposite side. An
-                             edge without a copy is not divided, unless no edge of the two sides has
-                             a copy */
   int64_t wanted;      /* wanted number of points: if there are fewer, points are inserted into the
                           largest triangles as long as no angle falls below the bound; 0: any number */
   int64_t most_points; /* limit on the number of points, beyond which the call fails with
@@ -67,9 +63,6 @@ typedef struct cvtm_refine_figures {
   /* Numbers of vertices; those inserted to reach the wanted number count as added for areas. */
   int64_t added_on_boundary, added_for_angles, added_for_areas;
   int64_t removed, moved;
-  int64_t
-      paired[2]; /* pairs of edges on the left and right sides, and on the upper and lower sides */
-  int64_t unpaired; /* number of edges that are not divided because no copy exists */
   int64_t corner_count;
   cvtm_small_corner *corners; /* malloc'd and owned */
   int64_t narrow_count;
@@ -86,7 +79,8 @@ typedef struct cvtm_refinement cvtm_refinement;
  * of the boundary allow. points: count points; the first are the vertices of the boundary and do
  * not move; the others may be moved or removed, and are dropped if they lie outside. An added
  * vertex of the boundary lies exactly on the edge if the edge passes through a nearby grid point,
- * else within one grid step of the edge (2^-30 of the longer side of the bounding box).
+ * else within one grid step of the edge (2^-30 of the longer side of the bounding box). An edge is
+ * divided together with its twin.
  * options->area_context and stop_context are borrowed. The caller destroys *made.
  *
  * Chew's second algorithm (Chew 1993; Shewchuk 1997) with off-centres (Uengoer 2004). Edges that

@@ -16,8 +16,6 @@ typedef struct cvtm_sized_options {
   double length;           /* > 0, if there is no function; 1 */
   const double *edge_size; /* per edge of the boundary: the wanted length on it; INFINITY: as
                               elsewhere; NULL: all as elsewhere */
-  const int32_t *twin; /* per edge of the boundary: the edge that is its translated copy, which is
-                          divided in the same way; -1: none; NULL: no edge has a copy */
   double growth; /* increase, per unit of distance, of sizes around edges and gaps of the boundary
                     with smaller sizes; > 0; 0.15 */
   double narrow; /* greatest length of edges at a narrow part of the boundary, in widths of that
@@ -51,17 +49,18 @@ typedef struct cvtm_sized_figures {
  * depends on the arguments alone. Vertices of the boundary, even those without edges, keep their
  * exact coordinates. Edges are divided into parts of about the wanted length; where no other part
  * of the boundary is near, except one that meets the edge at 40 degrees or more, the division
- * depends only on the ends and the sizes along the edge.
- * Sizes are reduced where edges are shorter or the boundary is narrower; in narrow parts vertices
- * move along the edges, are added and removed there, too. The inside is filled from the boundary by
- * a lattice of equilateral triangles. Its vertices then move to the centroids of their Voronoi
- * cells by the density size^-4 (Du, Faber & Gunzburger 1999), with flips that keep the
- * triangulation constrained Delaunay; vertices are added and removed where edges are too long or
- * too short. Where a vertex has too few triangles or too many, edges are flipped and vertices added
- * or removed if that improves the angles and lengths around it. Finally single vertices move to
- * raise the smallest angles. mesh, regions: as of cvtm_constrained_delaunay. *source (malloc'd, may
- * be NULL): the vertex of the boundary that a vertex of the mesh was, or -1. Fails as
- * cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a size is not positive. */
+ * depends only on the ends and the sizes along the edge. An edge and its twin are divided at the
+ * same fractions of their lengths. Sizes are reduced where edges are shorter or the boundary is
+ * narrower; in narrow parts vertices move along the edges, are added and removed there, too. The
+ * inside is filled from the boundary by a lattice of equilateral triangles. Its vertices then move
+ * to the centroids of their Voronoi cells by the density size^-4 (Du, Faber & Gunzburger 1999),
+ * with flips that keep the triangulation constrained Delaunay; vertices are added and removed where
+ * edges are too long or too short. Where a vertex has too few triangles or too many, edges are
+ * flipped and vertices added or removed if that improves the angles and lengths around it. Finally
+ * single vertices move to raise the smallest angles. mesh, regions: as of
+ * cvtm_constrained_delaunay. *source (malloc'd, may be NULL): the vertex of the boundary that a
+ * vertex of the mesh was, or -1. Fails as cvtm_constrained_delaunay, and with CVTM_ERROR_INPUT if a
+ * size is not positive. */
 cvtm_status cvtm_sized_mesh(const cvtm_boundary *boundary, const cvtm_sized_options *options,
                             cvtm_mesh *mesh, cvtm_regions *regions, int32_t **source,
                             cvtm_sized_figures *figures, cvtm_error *error);

@@ -427,7 +427,8 @@ cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *ma
     memmove(sites + 2 * v, sites + 2 * from, 2 * sizeof *sites);
     memmove(centroid + 2 * v, centroid + 2 * from, 2 * sizeof *centroid);
   }
-  free(source);
+  free(domain->source);
+  domain->source = source;
   domain->dropped = *count - mesh->vertex_count;
   domain->mesh_area = area_of(mesh);
   *count = mesh->vertex_count;
@@ -462,18 +463,6 @@ static void list_groups(const cvtm_group *groups, int32_t count, int dimension, 
     run_json_integer(entry, "tag", groups[k].tag);
     run_json_text(entry, "name", groups[k].name);
   }
-}
-
-void run_domain_paired_sides(const cvtm_run_options *options, cvtm_domain image,
-                             const cvtm_contour *contour, double sides[4]) {
-  const double whole[4] = {0, 0, image.width, image.height};
-  int paired[2] = {options->domain.kind != CVTM_RUN_DOMAIN_POLYGON, 0};
-  paired[1] = paired[0];
-  for (int64_t arc = 0; arc < contour->arc_count && contour->twin != NULL; ++arc) {
-    const double *p = contour->points + 2 * contour->start[arc];
-    if (contour->twin[arc] >= 0) paired[p[0] == p[2] ? 0 : 1] = 1;
-  }
-  for (int k = 0; k < 4; ++k) sides[k] = paired[k % 2] ? whole[k] : NAN;
 }
 
 static void report_smallest(const char *name, const cvtm_smallest_angles *angles, cJSON *entry) {
@@ -528,6 +517,7 @@ void run_domain_free(run_domain *domain) {
   cvtm_contour_free(&domain->contour);
   cvtm_boundary_free(&domain->boundary);
   cvtm_regions_free(&domain->regions);
+  free(domain->source);
   cvtm_refinement_destroy(domain->refined);
   cvtm_refine_figures_free(&domain->refinement);
 }

@@ -51,6 +51,7 @@ typedef struct run_domain {
   cvtm_boundary boundary; /* its vertices are the first sites, which are fixed during descents */
   cvtm_domain_plan_figures figures;
   cvtm_regions regions;   /* of the mesh */
+  int32_t *source;        /* per vertex of the mesh the site that it was; -1: none */
   cvtm_cvt_slides slides; /* of --boundary sliding */
   int64_t dropped;        /* number of sites that the mesh leaves out */
   run_area_caps caps;
@@ -80,10 +81,6 @@ cvtm_status run_domain_move_dropped(const run_domain *domain, cvtm_domain image,
 cvtm_status run_domain_triangulate(run_domain *domain, double *sites, double *mass,
                                    double *centroid, int64_t *count, cvtm_mesh *mesh,
                                    cvtm_error *error);
-/* Finds the left, upper, right and lower sides of a periodic image; NAN where polygons have no
- * equal edges on two opposite sides. */
-void run_domain_paired_sides(const cvtm_run_options *options, cvtm_domain image,
-                             const cvtm_contour *contour, double sides[4]);
 /* Writes the file of --pairs-out, if that is given. */
 cvtm_status run_domain_write_pairs(const cvtm_run_options *options, const cvtm_regions *regions,
                                    cvtm_error *error);
@@ -101,9 +98,8 @@ int run_domain_refines(const cvtm_run_options *options);
 /* Refines the mesh of the sites: moves, removes and adds sites, and divides edges of the boundary.
  * *sites: 2 * *count, malloc'd; the vertices of the boundary come first, before and after. Does
  * nothing unless run_domain_refines. */
-cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image,
-                              run_domain *domain, double **sites, int64_t *count,
-                              cvtm_error *error);
+cvtm_status run_domain_refine(const cvtm_run_options *options, run_domain *domain, double **sites,
+                              int64_t *count, cvtm_error *error);
 /* Moves the sites inside towards the centroids of their cells (2 * count) where the mesh does not
  * become worse than run_domain_refine has made it. */
 cvtm_status run_domain_relax(run_domain *domain, double *sites, const double *centroid,

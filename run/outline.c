@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "density/density.h"
 #include "density/metric_source.h"
-#include "meshes/delaunay/grid.h"
 #include "meshes/polygon_file.h"
 #include "run/files.h"
 #include "run/input.h"
@@ -244,28 +243,12 @@ static cvtm_status read_outline(cvtm_outline *o, cvtm_error *error) {
   return CVTM_OK;
 }
 
-/* Finds the bounding box of the outline and, if the mesh has the box's corners, their box on the
- * grid of the mesh. */
-static cvtm_status find_sides(cvtm_outline *o, cvtm_error *error) {
-  cvtm_boundary *b = &o->boundary;
-  const size_t n = (size_t)b->vertex_count;
-  cvtm_status status = o->options.periodic ? run_outline_align(b, error) : CVTM_OK;
-  run_outline_box(b->points, b->vertex_count, o->sides);
-  memcpy(o->snapped, o->sides, sizeof o->sides);
-  if (status != CVTM_OK || !o->options.periodic) return status;
-  if (run_sizes_wanted(&o->options)) return run_outline_twins(b, o->sides, &o->twin, error);
-  double *copy = malloc(2 * n * sizeof *copy);
-  cvtm_grid_point *grid = malloc(n * sizeof *grid);
-  if (copy == NULL || grid == NULL) {
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for %zu corners", n);
-  } else {
-    memcpy(copy, b->points, 2 * n * sizeof *copy);
-    status = cvtm_snap_points(copy, b->vertex_count, grid, error);
-    if (status == CVTM_OK) run_outline_box(copy, b->vertex_count, o->snapped);
+void run_outline_box(const double *points, int64_t count, double sides[4]) {
+  for (int k = 0; k < 4; ++k) sides[k] = points[k % 2];
+  for (int64_t i = 0; i < 2 * count; ++i) {
+    sides[i % 2] = fmin(sides[i % 2], points[i]);
+    sides[2 + i % 2] = fmax(sides[2 + i % 2], points[i]);
   }
-  free(copy);
-  free(grid);
-  return status;
 }
 
 cvtm_status run_outline_read(cvtm_outline *o, cvtm_error *error) {
@@ -273,7 +256,9 @@ cvtm_status run_outline_read(cvtm_outline *o, cvtm_error *error) {
   o->is_framed =
       options->outline.width > 0 || options->outline.height > 0 || is_of_picture(options);
   cvtm_status status = read_outline(o, error);
-  if (status == CVTM_OK) status = find_sides(o, error);
+  if (status == CVTM_OK) run_outline_box(o->boundary.points, o->boundary.vertex_count, o->sides);
+  if (status == CVTM_OK && options->periodic)
+    status = run_name_file(options->input.name, run_outline_pair(o, error), error);
   if (status == CVTM_OK)
     status = run_world_set(options, NULL, options->input.name, o->domain.height, error);
   if (status == CVTM_OK && options->world.mm == 0 && run_outline_is_svg(options))
@@ -285,47 +270,14 @@ cvtm_status run_outline_read(cvtm_outline *o, cvtm_error *error) {
 
 /* --- the mesh ------------------------------------------------------------------------------- */
 
-/* Finds the pairs of opposite sides of a periodic outline that have equal edges: is_alike[0] for
- * left and right, [1] for top and bottom. */
-static void find_alike(const cvtm_outline *o, int is_alike[2]) {
-  is_alike[0] = o->figures.paired[0] > 0;
-  is_alike[1] = o->figures.paired[1] > 0;
-  for (int64_t e = 0; o->twin != NULL && e < o->boundary.edge_count; ++e) {
-    const double *p = o->boundary.points + 2 * (int64_t)o->boundary.edges[2 * e],
-                 *q = o->boundary.points + 2 * (int64_t)o->boundary.edges[2 * e + 1];
-    if (o->twin[e] >= 0) is_alike[p[0] == q[0] ? 0 : 1] = 1;
-  }
-}
-
-/* Finds the pairs of vertices on opposite sides of a periodic outline. */
+/* Finds the pairs of vertices on the sides of a periodic outline. */
 static cvtm_status pair_sides(cvtm_outline *o, cvtm_error *error) {
-  int is_alike[2];
-  double sides[4];
-  if (!o->options.periodic) return CVTM_OK;
-  find_alike(o, is_alike);
-  if (!is_alike[0] && !is_alike[1])
-    return cvtm_fail(
-        error, CVTM_ERROR_INPUT,
-        "--periodic: no edge on a side of the outline has a copy on the opposite side");
-  for (int k = 0; k < 4; ++k) sides[k] = is_alike[k % 2] ? o->snapped[k] : NAN;
-  const cvtm_status status = cvtm_regions_pair(&o->mesh, sides, &o->regions, error);
-  if (status != CVTM_OK || o->figures.unpaired + o->regions.unpaired == 0) return status;
+  const cvtm_status status =
+      cvtm_regions_pair(&o->mesh, &o->boundary, o->origin, &o->regions, error);
+  if (status != CVTM_OK || o->regions.unpaired == 0) return status;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "--periodic: %lld edges and %lld points on sides of the outline have no copy on "
-                   "the opposite side",
-                   (long long)o->figures.unpaired, (long long)o->regions.unpaired);
-}
-
-/* Gives vertices of the outline exactly the numbers of the file, and puts vertices of a periodic
- * outline exactly on its sides. */
-static void place_exactly(cvtm_outline *o) {
-  for (int64_t v = 0; v < o->mesh.vertex_count && o->origin != NULL; ++v) {
-    double *p = o->mesh.points + 2 * v;
-    const int32_t corner = o->origin[v];
-    for (int k = 0; k < 4 && o->options.periodic; ++k)
-      if (p[k % 2] == o->snapped[k]) p[k % 2] = o->sides[k];
-    if (corner >= 0) memcpy(p, o->boundary.points + 2 * (int64_t)corner, 2 * sizeof *p);
-  }
+                   "--periodic: %lld points on sides of the outline have no copy on the other side",
+                   (long long)o->regions.unpaired);
 }
 
 static cvtm_status triangulate_refined(cvtm_outline *o, cvtm_error *error) {
@@ -337,7 +289,7 @@ static cvtm_status triangulate_refined(cvtm_outline *o, cvtm_error *error) {
   if (status == CVTM_OK)
     status = cvtm_refinement_mesh(refined, &o->mesh, &o->regions, &o->origin, error);
   cvtm_refinement_destroy(refined);
-  return status;
+  return status == CVTM_OK ? run_outline_place(o, error) : status;
 }
 
 static cvtm_status triangulate_outline(cvtm_outline *o, cvtm_error *error) {
@@ -351,17 +303,13 @@ cvtm_status run_outline_mesh(cvtm_outline *o, cvtm_error *error) {
   const double start = cvtm_clock();
   const cvtm_run_options *options = &o->options;
   run_refine_choose(options, &o->caps, &o->limit, &o->refine);
-  if (options->periodic) memcpy(o->refine.paired_sides, o->snapped, sizeof o->snapped);
   o->limit.options = options;
   if (options->time_limit > 0) o->limit.deadline = start + options->time_limit;
   cvtm_status status = triangulate_outline(o, error);
   o->seconds = cvtm_clock() - start;
   if (status == CVTM_OK)
-    status = run_outline_group(o, &o->mesh, o->snapped, &o->regions, &o->group_marker, error);
-  if (status == CVTM_OK) status = pair_sides(o, error);
-  if (status == CVTM_OK) place_exactly(o);
-  if (status == CVTM_OK && o->origin != NULL)
-    status = run_outline_straighten(&o->regions, o->origin, &o->mesh, error);
+    status = run_outline_group(o, &o->mesh, o->sides, &o->regions, &o->group_marker, error);
+  if (status == CVTM_OK && options->periodic) status = pair_sides(o, error);
   if (status == CVTM_OK) status = run_outline_label(o, error);
   if (status == CVTM_OK) status = cvtm_quality_compute(&o->mesh, NULL, &o->quality, error);
   return run_name_file(options->input.name, status, error);
@@ -430,6 +378,17 @@ static cvtm_status make_scene(cvtm_outline *o, const cvtm_run_options *options, 
   return status;
 }
 
+static void report_periods(const cvtm_outline *o, cJSON *report) {
+  cJSON *list = cJSON_AddArrayToObject(report, "translations");
+  run_json_real(report, "translation_error", o->period_error);
+  for (int k = 0; k < o->period_count; ++k) {
+    cJSON *entry = run_json_item(list);
+    run_json_integer(entry, "number", o->first_period + k);
+    run_json_real(entry, "x", o->period[k][0]);
+    run_json_real(entry, "y", o->y_up ? 0 - o->period[k][1] : o->period[k][1]);
+  }
+}
+
 static cJSON *make_report(const cvtm_outline *o, const cvtm_run_options *options) {
   cJSON *report = run_json_begin(NULL);
   if (options->describe != NULL)
@@ -440,6 +399,7 @@ static cJSON *make_report(const cvtm_outline *o, const cvtm_run_options *options
   run_json_integer(report, "triangles", o->mesh.triangle_count);
   run_json_integer(report, "input_corners", o->boundary.vertex_count);
   if (o->regions.pairs != NULL) run_json_integer(report, "pairs", o->regions.pair_count);
+  if (o->period_count > 0) report_periods(o, report);
   if (options->outline.metric != NULL)
     report_metric(&o->adapted, report);
   else if (run_sizes_wanted(options))
@@ -570,7 +530,6 @@ void cvtm_outline_destroy(cvtm_outline *o) {
   cvtm_refine_figures_free(&o->figures);
   cvtm_metric_field_free(&o->metric);
   run_sizes_free(&o->sizes);
-  free(o->twin);
   free(o->origin);
   free(o->drawn.mesh.points);
   cvtm_cells_free(&o->drawn.cells);

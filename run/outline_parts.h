@@ -1,5 +1,5 @@
 /* Functions for meshing an outline, called by run/outline.c: sizes and their formulas
- * (expression.c), division of curves by sizes, and opposite sides of a periodic outline. */
+ * (expression.c), division of curves by sizes, and sides of a periodic outline. */
 #pragma once
 
 #include "meshes/domain/pslg.h"
@@ -66,25 +66,25 @@ cvtm_status run_outline_divide_curves(const cvtm_boundary *boundary, const uint8
                                       double tolerance, run_edge_size size, const void *context,
                                       cvtm_boundary *made, int64_t **source, cvtm_error *error);
 
-/* ---- Opposite sides of a periodic outline ---- */
+/* ---- Periodic outlines, and exact places ---- */
+
+enum { RUN_PERIODS_MOST = 3 };
 
 /* Finds the bounding box: left, upper, right, lower. */
 void run_outline_box(const double *points, int64_t count, double sides[4]);
 
-/* Moves corners that are within a rounding error (10^-9 of the longer side) of a side of the
- * bounding box onto this side. Where positions along the sides differ by no more, makes them
- * equal. */
-cvtm_status run_outline_align(cvtm_boundary *boundary, cvtm_error *error);
+/* Finds sides of the outline that are translated copies, and sets `twin` and `period` of the
+ * boundary. Candidates are sides of the convex hull that are equal but opposite. The longest pair
+ * is taken first, of equal ones that to the left and right; then one with which copies of the
+ * outline do not overlap, and the sum or difference of both. Every translation pairs all edges that
+ * it connects. Coordinates may differ by a rounding error, or by two units of the last decimal and
+ * an eighth of the edge where that pairs more. CVTM_ERROR_INPUT if no edges are paired, or only
+ * some of a side. */
+cvtm_status run_outline_pair(cvtm_outline *outline, cvtm_error *error);
 
-/* Sets *twin (malloc'd) to the copy of each edge on the opposite side, or -1. */
-cvtm_status run_outline_twins(const cvtm_boundary *boundary, const double sides[4], int32_t **twin,
-                              cvtm_error *error);
-
-/* Puts vertices that a refinement added exactly on horizontal and vertical edges of the outline.
- * origin: per
- * vertex its corner of the outline, whose place is exact; < 0: an added one. */
-cvtm_status run_outline_straighten(const cvtm_regions *regions, const int32_t *origin,
-                                   cvtm_mesh *mesh, cvtm_error *error);
+/* Gives vertices of a refined mesh the places of the outline: corners exactly, others at the same
+ * fractions of edges and their twins. */
+cvtm_status run_outline_place(cvtm_outline *outline, cvtm_error *error);
 
 /* ---- Sizes ---- */
 
@@ -152,11 +152,13 @@ struct cvtm_outline {
   cvtm_regions regions;
   cvtm_second_order second; /* of --element-order 2; else empty */
   cvtm_quality quality;
-  double sides[4];   /* of the rectangle around the outline: left, upper, right, lower */
-  double snapped[4]; /* this rectangle as the mesh has it before place_exactly */
-  int32_t *twin;     /* of a periodic outline: the copy of each edge; -1: none */
-  int32_t *origin;   /* with --min-angle: per vertex its corner of the outline; -1: none */
-  int is_framed;     /* nonzero: options or a picture gave the domain */
+  double sides[4]; /* of the rectangle around the outline: left, upper, right, lower */
+  int period_count, first_period; /* of a periodic outline: how many translations connect sides, and
+                                     the number of the first; y down */
+  double period[RUN_PERIODS_MOST][2];
+  double period_error; /* of coordinates of copies, by their decimals; 0: a rounding error */
+  int32_t *origin;     /* per vertex its corner of the outline; -1: none; NULL: not known */
+  int is_framed;       /* nonzero: options or a picture gave the domain */
   double seconds;
   run_limit limit; /* of the refinement */
   struct { /* the mesh in the coordinates of drawings, sharing all but the points with `mesh` */

@@ -1,133 +1,421 @@
+/* Sides of a periodic outline that are translated copies, and exact places on the edges. */
 #include "run/outline_parts.h"
 
+#include "base/geometry.h"
+#include "base/host.h"
+#include "meshes/elements/chains.h"
+
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* A corner on a side (position `from`), or an edge on a side from its lower end to its upper. */
-typedef struct on_side {
-  double from, to; /* along the side */
-  int64_t index;
-  int is_far; /* nonzero: on the right or lower side */
-} on_side;
+/* ---- Translated sides ---- */
 
-/* For qsort: by position; at equal positions the left or upper side first. */
-static int compare_on_sides(const void *left, const void *right) {
-  const on_side *a = left, *b = right;
-  if (a->from != b->from) return a->from < b->from ? -1 : 1;
-  if (a->to != b->to) return a->to < b->to ? -1 : 1;
-  if (a->is_far != b->is_far) return a->is_far - b->is_far;
-  return (a->index > b->index) - (a->index < b->index);
+/* An edge with the outside on its right. */
+typedef struct outer_edge {
+  double key; /* orders the edges by their first ends */
+  int32_t edge;
+  const double *from, *to;
+} outer_edge;
+
+/* Two sides of the convex hull that are copies. */
+typedef struct side_pair {
+  double length, way[2];  /* the translation from the original to the copy, y down */
+  double side[2];         /* from the beginning of the first to its end, the mean of both */
+  int64_t corner[2];      /* of the hull, where the sides begin */
+  int is_used, is_paired; /* nonzero: has been tried, and with success */
+} side_pair;
+
+typedef struct finder {
+  cvtm_boundary *b;
+  outer_edge *outer;
+  int64_t count;
+  cvtm_placed *hull; /* corners, and room for as many points */
+  int64_t hull_count;
+  side_pair *sides;
+  int64_t side_count;
+  double slack, area;
+  double paired, error; /* length of all edges with twins, and the largest error of their places */
+  int way_count, first_way; /* the translations and the number of the first */
+  double way[RUN_PERIODS_MOST][2];
+} finder;
+
+static double cross_product(const double *u, const double *v) { return u[0] * v[1] - u[1] * v[0]; }
+
+/* For qsort. */
+static int compare_keys(const void *left, const void *right) {
+  const outer_edge *a = left, *b = right;
+  return a->key != b->key ? (a->key < b->key ? -1 : 1) : (a->edge > b->edge) - (a->edge < b->edge);
 }
 
-void run_outline_box(const double *points, int64_t count, double sides[4]) {
-  for (int k = 0; k < 4; ++k) sides[k] = points[k % 2];
-  for (int64_t i = 0; i < 2 * count; ++i) {
-    sides[i % 2] = fmin(sides[i % 2], points[i]);
-    sides[2 + i % 2] = fmax(sides[2 + i % 2], points[i]);
-  }
-}
+/* No side is likely to be perpendicular to this direction. */
+static double key_of(const double *p) { return p[0] + 0.618 * p[1]; }
 
-/* Moves corners close to a side across the axis onto it, and aligns them along the sides. */
-static void align_across(cvtm_boundary *b, const double sides[4], int axis, double slack,
-                         on_side *list) {
-  int64_t count = 0;
-  for (int64_t v = 0; v < b->vertex_count; ++v) {
-    double *p = b->points + 2 * v;
-    const int is_far = sides[2 + axis] - p[axis] <= slack;
-    if (!is_far && p[axis] - sides[axis] > slack) continue;
-    p[axis] = sides[is_far ? 2 + axis : axis];
-    list[count++] = (on_side){p[1 - axis], 0, v, is_far};
-  }
-  qsort(list, (size_t)count, sizeof *list, compare_on_sides);
-  double last = -INFINITY;
-  for (int64_t k = 0; k < count; ++k) {
-    double *along = b->points + 2 * list[k].index + 1 - axis;
-    if (*along - last <= slack) *along = last;
-    last = *along;
-  }
-}
-
-cvtm_status run_outline_align(cvtm_boundary *b, cvtm_error *error) {
-  double sides[4];
-  on_side *list = malloc(((size_t)b->vertex_count + 1) * sizeof *list);
-  if (list == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sides");
-  run_outline_box(b->points, b->vertex_count, sides);
-  const double slack = 1e-9 * fmax(sides[2] - sides[0], sides[3] - sides[1]);
-  for (int axis = 0; axis < 2; ++axis) align_across(b, sides, axis, slack, list);
-  free(list);
-  return CVTM_OK;
-}
-
-static void find_twins(const cvtm_boundary *b, const double sides[4], int axis, on_side *list,
-                       int32_t *twin) {
-  int64_t count = 0;
+static void list_outer(finder *f) {
+  const cvtm_boundary *b = f->b;
+  f->count = 0;
+  f->area = 0;
   for (int64_t e = 0; e < b->edge_count; ++e) {
-    const double *p = b->points + 2 * (int64_t)b->edges[2 * e],
-                 *q = b->points + 2 * (int64_t)b->edges[2 * e + 1];
-    if (p[axis] != q[axis] || (p[axis] != sides[axis] && p[axis] != sides[2 + axis])) continue;
-    const double from = p[1 - axis], to = q[1 - axis];
-    list[count++] = (on_side){fmin(from, to), fmax(from, to), e, p[axis] != sides[axis]};
+    const int is_turned = b->left[e] == 0;
+    if ((b->left[e] == 0) == (b->right[e] == 0)) continue;
+    const double *from = b->points + 2 * (int64_t)b->edges[2 * e + is_turned];
+    const double *to = b->points + 2 * (int64_t)b->edges[2 * e + !is_turned];
+    f->outer[f->count++] = (outer_edge){key_of(from), (int32_t)e, from, to};
+    const double u[2] = {from[0] - b->points[0], from[1] - b->points[1]};
+    const double v[2] = {to[0] - b->points[0], to[1] - b->points[1]};
+    f->area -= 0.5 * cross_product(u, v);
   }
-  qsort(list, (size_t)count, sizeof *list, compare_on_sides);
-  for (int64_t k = 1; k < count; ++k) {
-    const on_side *a = &list[k - 1], *c = &list[k];
-    if (a->from != c->from || a->to != c->to || a->is_far == c->is_far) continue;
-    twin[a->index] = (int32_t)c->index;
-    twin[c->index] = (int32_t)a->index;
-  }
+  qsort(f->outer, (size_t)f->count, sizeof *f->outer, compare_keys);
 }
 
-cvtm_status run_outline_twins(const cvtm_boundary *b, const double sides[4], int32_t **twin,
-                              cvtm_error *error) {
-  on_side *list = malloc(((size_t)b->edge_count + 1) * sizeof *list);
-  int32_t *made = malloc(((size_t)b->edge_count + 1) * sizeof *made);
-  for (int64_t e = 0; e < b->edge_count && made != NULL; ++e) made[e] = -1;
-  for (int axis = 0; axis < 2 && list && made; ++axis) find_twins(b, sides, axis, list, made);
-  if (list == NULL) free(made);
-  const int is_good = list != NULL && made != NULL;
-  free(list);
-  if (!is_good) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sides");
-  *twin = made;
-  return CVTM_OK;
+/* Nonzero if the path a, b, c turns by a positive angle, and b is not within the slack of the line
+ * from a to c. */
+static int turns(const cvtm_placed *a, const cvtm_placed *b, const cvtm_placed *c, double slack) {
+  const double u[2] = {b->x - a->x, b->y - a->y}, v[2] = {c->x - a->x, c->y - a->y};
+  return cross_product(u, v) > slack * hypot(v[0], v[1]);
 }
 
-/* Gives a vertex the coordinate that two corners have in common, unless it is farther away. */
-static void align_between(const double *p, const double *q, double step, double *place) {
-  for (int axis = 0; axis < 2; ++axis)
-    if (p[axis] == q[axis] && fabs(place[axis] - p[axis]) <= step) place[axis] = p[axis];
-}
-
-cvtm_status run_outline_straighten(const cvtm_regions *r, const int32_t *origin, cvtm_mesh *mesh,
-                                   cvtm_error *error) {
-  double *points = mesh->points, sides[4];
-  int32_t *link = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *link);
-  if (link == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sides");
-  run_outline_box(points, mesh->vertex_count, sides);
-  const double step = ldexp(fmax(sides[2] - sides[0], sides[3] - sides[1]), -29);
-  for (int64_t k = 0; k < 2 * mesh->vertex_count; ++k) link[k] = -1;
-  for (int64_t k = 0; k < 2 * r->edge_count; ++k) {
-    int32_t *of = link + 2 * (int64_t)r->edges[k];
-    of[of[0] >= 0] = r->edges[k ^ 1];
-  }
-  for (int64_t k = 0; k < 2 * r->edge_count; ++k) {
-    const int32_t corner = r->edges[k];
-    int32_t last = corner, end = r->edges[k ^ 1];
-    if (origin[corner] < 0) continue;
-    while (end >= 0 && origin[end] < 0) { /* to the other end of the edge of the outline */
-      const int32_t *of = link + 2 * (int64_t)end, next = of[of[0] == last];
-      last = end;
-      end = next;
+/* Makes the convex hull (Andrew 1979), without corners on straight sides. */
+static void make_hull(finder *f) {
+  cvtm_placed *h = f->hull, *from = f->hull + f->count + 3;
+  int64_t n = 0, kept = 0;
+  for (int64_t k = 0; k < f->count; ++k)
+    from[k] = (cvtm_placed){f->outer[k].from[0], f->outer[k].from[1], 0};
+  qsort(from, (size_t)f->count, sizeof *from, cvtm_compare_placed);
+  for (int pass = 0; pass < 2; ++pass) {
+    const int64_t least = n + 1;
+    for (int64_t k = 0; k < f->count; ++k) {
+      const cvtm_placed *p = &from[pass == 0 ? k : f->count - 1 - k];
+      while (n > least && !turns(&h[n - 2], &h[n - 1], p, 0)) --n;
+      h[n++] = *p;
     }
-    if (corner > end) continue; /* each edge once */
-    last = corner;
-    for (int32_t v = r->edges[k ^ 1]; v != end;) {
-      const int32_t *of = link + 2 * (int64_t)v, next = of[of[0] == last];
-      align_between(points + 2 * (int64_t)corner, points + 2 * (int64_t)end, step,
-                    points + 2 * (int64_t)v);
-      last = v;
-      v = next;
-    }
+    --n; /* the last corner begins the other half */
   }
-  free(link);
+  for (int64_t k = 0; k < n; ++k) {
+    while (kept > 1 && !turns(&h[kept - 2], &h[kept - 1], &h[k], f->slack)) --kept;
+    h[kept++] = h[k];
+  }
+  while (kept > 3 && !turns(&h[kept - 2], &h[kept - 1], &h[0], f->slack)) --kept;
+  const int is_flat = kept > 3 && !turns(&h[kept - 1], &h[0], &h[1], f->slack);
+  f->hull_count = kept - is_flat;
+  if (is_flat) memmove(h, h + 1, (size_t)f->hull_count * sizeof *h);
+}
+
+/* The way along side k of the hull. */
+static void go_along(const finder *f, int64_t k, double way[2]) {
+  const cvtm_placed *a = &f->hull[k % f->hull_count], *b = &f->hull[(k + 1) % f->hull_count];
+  way[0] = b->x - a->x;
+  way[1] = b->y - a->y;
+}
+
+static double largest(double x, double y) { return fmax(fabs(x), fabs(y)); }
+
+/* The largest difference of coordinates that counts as a rounding error on an edge. */
+static double slack_of(const finder *f, double length) { return fmin(f->slack, length / 8); }
+
+/* Takes two sides of the hull if they are copies. */
+static void take_sides(finder *f, int64_t i, int64_t j) {
+  const cvtm_placed *a = &f->hull[i], *c = &f->hull[j];
+  double u[2], v[2];
+  go_along(f, i, u);
+  go_along(f, j, v);
+  const double length = hypot(u[0], u[1]);
+  if (largest(u[0] + v[0], u[1] + v[1]) > slack_of(f, length)) return;
+  f->sides[f->side_count++] =
+      (side_pair){.length = length,
+                  .way = {c->x - a->x + 0.5 * (v[0] - u[0]), c->y - a->y + 0.5 * (v[1] - u[1])},
+                  .side = {0.5 * (u[0] - v[0]), 0.5 * (u[1] - v[1])},
+                  .corner = {i, j}};
+}
+
+static int is_steep(const double way[2]) { return fabs(way[1]) > fabs(way[0]) * (1 + 1e-9); }
+
+/* Turns a translation so that it goes to the right or, if it is steep, upwards. */
+static void turn_forward(double way[2]) {
+  if (is_steep(way) ? way[1] < 0 : way[0] > 0) return;
+  for (int axis = 0; axis < 2; ++axis) way[axis] = 0 - way[axis];
+}
+
+/* Lists pairs of sides of the hull, which goes around once: sides of opposite direction follow each
+ * other at the same pace. */
+static void list_sides(finder *f) {
+  const int64_t n = f->hull_count;
+  f->side_count = 0;
+  for (int64_t i = 0, j = 1; i < n && n > 2; ++i) {
+    double u[2], v[2];
+    go_along(f, i, u);
+    for (; j + 1 < i + n; ++j) {
+      go_along(f, j + 1, v);
+      if (cross_product(u, v) <= 0) break;
+    }
+    for (int64_t k = j; k <= j + 1; ++k)
+      if (k > i && k < n) take_sides(f, i, k);
+  }
+  for (int64_t k = 0; k < f->side_count; ++k) turn_forward(f->sides[k].way);
+}
+
+static double length_of(const outer_edge *e) {
+  return hypot(e->to[0] - e->from[0], e->to[1] - e->from[1]);
+}
+
+/* The edge that is the copy of an edge; NULL: none. *least: the largest error of its coordinates.
+ */
+static const outer_edge *find_copy(const finder *f, const outer_edge *e, const double way[2],
+                                   double *least) {
+  const double from[2] = {e->to[0] + way[0], e->to[1] + way[1]};
+  const double to[2] = {e->from[0] + way[0], e->from[1] + way[1]};
+  const double slack = slack_of(f, length_of(e));
+  const outer_edge *best = NULL;
+  *least = slack;
+  int64_t low = 0, high = f->count;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (f->outer[middle].key < key_of(from) - 2 * slack)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low < f->count && f->outer[low].key <= key_of(from) + 2 * slack; ++low) {
+    const outer_edge *other = &f->outer[low];
+    const double off = fmax(largest(other->from[0] - from[0], other->from[1] - from[1]),
+                            largest(other->to[0] - to[0], other->to[1] - to[1]));
+    if (f->b->twin[other->edge] >= 0 || other == e || off > *least) continue;
+    best = other;
+    *least = off;
+  }
+  return best;
+}
+
+/* Pairs the edges that the translation connects. Returns their number. */
+static int64_t pair_edges(finder *f, const double way[2]) {
+  int64_t found = 0;
+  for (int64_t k = 0; k < f->count; ++k) {
+    const outer_edge *e = &f->outer[k];
+    double off;
+    const outer_edge *copy = f->b->twin[e->edge] < 0 ? find_copy(f, e, way, &off) : NULL;
+    if (copy == NULL) continue;
+    f->error = fmax(f->error, off);
+    f->paired += 2 * length_of(e);
+    f->b->twin[e->edge] = copy->edge;
+    f->b->twin[copy->edge] = e->edge;
+    f->b->period[e->edge] = f->first_way + f->way_count;
+    f->b->period[copy->edge] = ~f->b->period[e->edge];
+    found += 2;
+  }
+  if (found > 0) memcpy(f->way[f->way_count++], way, sizeof f->way[0]);
+  return found;
+}
+
+/* Nonzero if translations by both tile the plane without overlaps of the outline. */
+static int fit(const finder *f, const double *u, const double *v) {
+  return fabs(cross_product(u, v)) >= 0.9 * f->area;
+}
+
+/* Nonzero if copies of the outline by this translation do not overlap those by the earlier ones. A
+ * third translation is the sum or the difference of two. length: of the sides. */
+static int is_possible(const finder *f, const double way[2], double length) {
+  const double *u = f->way[0], *v = f->way[1];
+  if (f->way_count == 0) return 1;
+  if (f->way_count == 1) return fit(f, u, way);
+  double off = INFINITY;
+  for (int k = 0; k < 4; ++k) {
+    const double a = k % 2 ? -1 : 1, b = k / 2 ? -1 : 1;
+    off = fmin(off, largest(way[0] + a * u[0] + b * v[0], way[1] + a * u[1] + b * v[1]));
+  }
+  return off <= fmin(2 * f->slack, length / 4) && fit(f, u, way) && fit(f, v, way);
+}
+
+/* Nonzero if `a` is to be paired before `b`: longer sides or, of equal ones, first those to the
+ * left and right, then those across the first translation. */
+static int comes_first(const finder *f, const side_pair *a, const side_pair *b) {
+  if (fabs(a->length - b->length) > 1e-6 * a->length) return a->length > b->length;
+  if (f->way_count > 0)
+    return fabs(cross_product(f->way[0], a->way)) >
+           fabs(cross_product(f->way[0], b->way)) * (1 + 1e-9);
+  return fabs(a->way[1] * b->way[0]) * (1 + 1e-9) < fabs(b->way[1] * a->way[0]);
+}
+
+/* Pairs no edges by translations from this one on. */
+static void forget_ways(finder *f, int from) {
+  f->way_count = from;
+  for (int64_t e = 0; e < f->b->edge_count; ++e) {
+    const int32_t period = f->b->period[e];
+    if ((period < 0 ? ~period : period) >= f->first_way + from) f->b->twin[e] = -1;
+  }
+}
+
+/* Pairs all edges beside two sides that are paired by a translation along these, or none: they may
+ * bend. Returns the number of edges. */
+static int64_t pair_between(finder *f, const side_pair *sides, int64_t found) {
+  double way[2] = {sides->side[0], sides->side[1]};
+  turn_forward(way);
+  const int64_t more = is_possible(f, way, sides->length) ? pair_edges(f, way) : 0;
+  if (more == 0 || found + more == f->count) return more;
+  forget_ways(f, 1);
+  return 0;
+}
+
+/* For qsort: flat translations first, and of equal slopes those upwards. */
+static int compare_ways(const void *left, const void *right) {
+  const double *u = left, *v = right;
+  const double a = fabs(u[1] * v[0]), b = fabs(v[1] * u[0]);
+  if (fabs(a - b) > 1e-9 * fmax(a, b)) return a < b ? -1 : 1;
+  return (u[1] > v[1]) - (u[1] < v[1]);
+}
+
+/* Pairs the edges again, with translations in the order of their slopes. The number of a steep one
+ * is at least 1. */
+static void number_ways(finder *f) {
+  double way[RUN_PERIODS_MOST][2];
+  const int count = f->way_count;
+  memcpy(way, f->way, sizeof way);
+  qsort(way, (size_t)count, sizeof *way, compare_ways);
+  forget_ways(f, 0);
+  f->error = f->paired = 0;
+  f->first_way = count > 0 && is_steep(way[0]);
+  for (int k = 0; k < count; ++k) (void)pair_edges(f, way[k]);
+}
+
+static void find_pairs(finder *f, double slack) {
+  int64_t found = 0;
+  f->slack = slack;
+  f->first_way = 0;
+  for (int64_t e = 0; e < f->b->edge_count; ++e) f->b->period[e] = 0;
+  forget_ways(f, 0);
+  make_hull(f);
+  list_sides(f);
+  while (f->way_count < RUN_PERIODS_MOST) {
+    side_pair *best = NULL;
+    for (side_pair *s = f->sides; s < f->sides + f->side_count; ++s)
+      if (!s->is_used && is_possible(f, s->way, s->length) &&
+          (best == NULL || comes_first(f, s, best)))
+        best = s;
+    if (best == NULL) break;
+    best->is_used = 1;
+    const int64_t more = pair_edges(f, best->way);
+    best->is_paired = more > 0;
+    found += more;
+    if (more > 0 && f->way_count == 1) found += pair_between(f, best, found);
+  }
+  number_ways(f);
+}
+
+/* The number of edges without twins on sides of the hull that have a copy. */
+static int64_t count_alone(const finder *f) {
+  int64_t alone = 0;
+  for (int64_t k = 0; k < f->count; ++k) {
+    const outer_edge *e = &f->outer[k];
+    int is_alone = 0;
+    for (int64_t i = 0; i < 2 * f->side_count && f->b->twin[e->edge] < 0; ++i) {
+      const side_pair *s = &f->sides[i / 2];
+      const cvtm_placed *c = &f->hull[s->corner[i % 2]];
+      const double u[2] = {e->from[0] - c->x, e->from[1] - c->y},
+                   v[2] = {e->to[0] - c->x, e->to[1] - c->y};
+      is_alone |= s->is_paired && fabs(cross_product(s->side, u)) <= f->slack * s->length &&
+                  fabs(cross_product(s->side, v)) <= f->slack * s->length;
+    }
+    alone += is_alone;
+  }
+  return alone;
+}
+
+/* The unit of the last decimal of all coordinates; 0: they have more than 12 decimals. */
+static double last_unit(const cvtm_boundary *b) {
+  double scale = 1;
+  for (int decimals = 0; decimals <= 12; ++decimals, scale *= 10) {
+    int64_t k = 0;
+    while (k < 2 * b->vertex_count && fabs(rint(b->points[k] * scale) / scale - b->points[k]) <=
+                                          4 * DBL_EPSILON * fabs(b->points[k]))
+      ++k;
+    if (k == 2 * b->vertex_count) return 1 / scale;
+  }
+  return 0;
+}
+
+static cvtm_status check_pairs(const finder *f, cvtm_error *error) {
+  if (f->way_count == 0)
+    return cvtm_fail(error, CVTM_ERROR_INPUT,
+                     "--periodic: no side of the outline is a translated copy of another side");
+  const int64_t alone = count_alone(f);
+  if (alone == 0) return CVTM_OK;
+  return cvtm_fail(error, CVTM_ERROR_INPUT,
+                   "--periodic: %lld %s on sides with a translated copy, but without one",
+                   (long long)alone, alone == 1 ? "edge lies" : "edges lie");
+}
+
+cvtm_status run_outline_pair(cvtm_outline *o, cvtm_error *error) {
+  cvtm_boundary *b = &o->boundary;
+  const size_t n = (size_t)b->edge_count;
+  cvtm_scratch memory = {0};
+  finder f = {.b = b,
+              .outer = cvtm_scratch_take(&memory, n, sizeof *f.outer),
+              .hull = cvtm_scratch_take(&memory, 2 * n + 3, sizeof *f.hull),
+              .sides = cvtm_scratch_take(&memory, 2 * n, sizeof *f.sides)};
+  b->twin = malloc((n + 1) * sizeof *b->twin);
+  b->period = malloc((n + 1) * sizeof *b->period);
+  cvtm_status status = CVTM_OK;
+  if (memory.failed || b->twin == NULL || b->period == NULL) {
+    status = cvtm_no_memory(error, "the sides");
+  } else {
+    list_outer(&f);
+    const double *s = o->sides, size = largest(s[2] - s[0], s[3] - s[1]);
+    const double exact =
+        1e-9 * size + 8 * DBL_EPSILON * fmax(largest(s[0], s[1]), largest(s[2], s[3]));
+    find_pairs(&f, exact);
+    const double paired = f.paired;
+    const double rounded = fmax(2.001 * last_unit(b), exact);
+    find_pairs(&f, rounded);
+    if (!(f.paired > paired * (1 + 1e-9))) find_pairs(&f, exact);
+    status = check_pairs(&f, error);
+    o->first_period = f.first_way;
+    o->period_count = f.way_count;
+    memcpy(o->period, f.way, sizeof f.way);
+    o->period_error = f.error > exact ? f.error : 0;
+  }
+  cvtm_scratch_free(&memory);
+  return status;
+}
+
+/* ---- Exact places ---- */
+
+/* The place at a fraction of an edge from p to q. */
+static void put_between(const double *p, const double *q, double t, double *place) {
+  for (int axis = 0; axis < 2; ++axis) place[axis] = fma(t, q[axis] - p[axis], p[axis]);
+}
+
+/* Puts the vertices inside a chain on the edge, if it is horizontal or vertical, and vertices of
+ * twins at the same fractions of both. */
+static void place_chain(cvtm_outline *o, const cvtm_chains *c, int64_t e) {
+  const cvtm_boundary *b = &o->boundary;
+  const int64_t count = c->start[e + 1] - c->start[e], twin = b->twin != NULL ? b->twin[e] : -1;
+  const double *p = b->points + 2 * (int64_t)b->edges[2 * e],
+               *q = b->points + 2 * (int64_t)b->edges[2 * e + 1];
+  const double u[2] = {q[0] - p[0], q[1] - p[1]}, square = u[0] * u[0] + u[1] * u[1];
+  if (twin >= 0 && (twin < e || c->start[twin + 1] - c->start[twin] != count)) return;
+  for (int64_t k = 1; k + 1 < count; ++k) {
+    double *own = o->mesh.points + 2 * (int64_t)c->vertex[c->start[e] + k];
+    for (int axis = 0; axis < 2; ++axis)
+      if (u[axis] == 0) own[axis] = p[axis];
+    if (twin < 0) continue;
+    const int is_turned = cvtm_twin_is_turned(b, e);
+    const int64_t at = c->start[twin] + (is_turned ? count - 1 - k : k);
+    const double t = ((own[0] - p[0]) * u[0] + (own[1] - p[1]) * u[1]) / square;
+    put_between(p, q, t, own);
+    put_between(b->points + 2 * (int64_t)b->edges[2 * twin + is_turned],
+                b->points + 2 * (int64_t)b->edges[2 * twin + !is_turned], t,
+                o->mesh.points + 2 * (int64_t)c->vertex[at]);
+  }
+}
+
+cvtm_status run_outline_place(cvtm_outline *o, cvtm_error *error) {
+  cvtm_chains chains;
+  CVTM_TRY(cvtm_chains_find(&o->boundary, &o->mesh, &o->regions, o->origin, &chains, error));
+  for (int64_t v = 0; v < o->mesh.vertex_count; ++v)
+    if (o->origin[v] >= 0)
+      memcpy(o->mesh.points + 2 * v, o->boundary.points + 2 * (int64_t)o->origin[v],
+             2 * sizeof(double));
+  for (int64_t e = 0; e < o->boundary.edge_count; ++e) place_chain(o, &chains, e);
+  cvtm_chains_free(&chains);
   return CVTM_OK;
 }

@@ -361,32 +361,32 @@ static double size_on_edge(const void *context, int64_t e, double x, double y) {
 }
 
 /* Meshes the outline with curves divided by the sizes, or undivided if they would cross. */
-static cvtm_status mesh_curves(const cvtm_outline *o, run_sizes *sizes,
-                               const cvtm_sized_options *given, cvtm_mesh *mesh,
-                               cvtm_regions *regions, cvtm_sized_figures *figures,
-                               cvtm_error *error) {
-  cvtm_sized_options options = *given;
+static cvtm_status mesh_curves(cvtm_outline *o, cvtm_sized_figures *figures, cvtm_error *error) {
+  run_sizes *sizes = &o->sizes;
+  cvtm_sized_options options = sizes->options;
   const sized_edges edges = {sizes, &o->boundary};
   cvtm_boundary divided = {0};
   int64_t *source = NULL;
   double *size = NULL;
   cvtm_error reason = {CVTM_OK, ""};
   if (sizes->is_smooth == NULL)
-    return cvtm_sized_mesh(&o->boundary, &options, mesh, regions, NULL, figures, error);
+    return cvtm_sized_mesh(&o->boundary, &options, &o->mesh, &o->regions, &o->origin, figures,
+                           error);
   cvtm_status status = run_outline_divide_curves(&o->boundary, sizes->is_smooth, sizes->tolerance,
                                                  size_on_edge, &edges, &divided, &source, &reason);
   if (status == CVTM_OK)
     status = run_outline_carry_over(&o->graph.marks, &divided, source, sizes, &size, &reason);
   if (size != NULL) options.edge_size = size;
   if (status == CVTM_OK)
-    status = cvtm_sized_mesh(&divided, &options, mesh, regions, NULL, figures, &reason);
+    status = cvtm_sized_mesh(&divided, &options, &o->mesh, &o->regions, NULL, figures, &reason);
   free(source);
   free(size);
   cvtm_boundary_free(&divided);
   if (status != CVTM_OK && status != CVTM_ERROR_INPUT && error != NULL) *error = reason;
   if (status != CVTM_ERROR_INPUT) return status;
   sizes->marks.count = 0;
-  return cvtm_sized_mesh(&o->boundary, given, mesh, regions, NULL, figures, error);
+  return cvtm_sized_mesh(&o->boundary, &sizes->options, &o->mesh, &o->regions, NULL, figures,
+                         error);
 }
 
 /* The greatest length of edges at narrow parts, in widths: angles are then 45 degrees. */
@@ -440,28 +440,28 @@ static int search_on(number_search *s, const cvtm_sized_figures *found, double c
 }
 
 /* Finds the scale with which the mesh is expected to have the wanted number of vertices. */
-static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *sizes,
-                              number_search *s, cvtm_error *error) {
+static cvtm_status fit_number(cvtm_outline *o, number_search *s, cvtm_error *error) {
   enum { TRIES = 8 };
+  const double wanted = (double)o->options.points;
+  run_sizes *sizes = &o->sizes;
   const double near = 0.03; /* no further try if the scale changes by less */
   cvtm_sized_options *options = &sizes->options;
-  if (!sizes->is_everywhere)
-    sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / (double)wanted);
-  begin_search(s, (double)wanted, &sizes->factor);
+  if (!sizes->is_everywhere) sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / wanted);
+  begin_search(s, wanted, &sizes->factor);
   options->only_estimates = 1;
   for (int k = 0; k < TRIES; ++k) {
     cvtm_sized_figures found = {0};
-    CVTM_TRY(mesh_curves(o, sizes, options, NULL, NULL, &found, error));
+    CVTM_TRY(mesh_curves(o, &found, error));
     if (!search_on(s, &found, found.expected, &sizes->factor)) {
       if (s->scale != &sizes->factor) break;
-      begin_search(s, (double)wanted, &options->narrow);
+      begin_search(s, wanted, &options->narrow);
       (void)search_on(s, &found, found.expected, &sizes->factor);
     }
     if (fabs(log(*s->scale) - s->last) < near) break;
   }
   options->only_estimates = 0;
-  options->number = (double)wanted;
-  begin_search(s, (double)wanted, s->scale);
+  options->number = wanted;
+  begin_search(s, wanted, s->scale);
   return CVTM_OK;
 }
 
@@ -470,7 +470,7 @@ static cvtm_status fit_number(const cvtm_outline *o, int64_t wanted, run_sizes *
 static cvtm_status find_curves(const cvtm_outline *o, run_sizes *sizes, cvtm_error *error) {
   const int is_simplified = (o->options.given & CVTM_RUN_GIVEN_SIMPLIFY) != 0;
   sizes->tolerance = is_simplified ? o->options.outline.simplify : -1;
-  if (o->twin != NULL || (o->graph.curve_count == 0 && !is_simplified)) return CVTM_OK;
+  if (o->boundary.twin != NULL || (o->graph.curve_count == 0 && !is_simplified)) return CVTM_OK;
   sizes->is_smooth = calloc((size_t)o->boundary.vertex_count + 1, 1);
   sizes->mark = malloc(((size_t)o->boundary.edge_count + 1) * sizeof *sizes->mark);
   if (sizes->is_smooth == NULL || sizes->mark == NULL)
@@ -482,14 +482,14 @@ static cvtm_status find_curves(const cvtm_outline *o, run_sizes *sizes, cvtm_err
 }
 
 /* Nonzero if a triangle is larger than its region allows. */
-static int is_oversized(const run_sizes *sizes, const cvtm_mesh *mesh,
-                        const cvtm_regions *regions) {
-  for (int64_t t = 0; t < mesh->triangle_count; ++t) {
-    const double *p = mesh->points + 2 * (int64_t)mesh->triangles[3 * t],
-                 *q = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 1],
-                 *r = mesh->points + 2 * (int64_t)mesh->triangles[3 * t + 2];
+static int is_oversized(const cvtm_outline *o) {
+  for (int64_t t = 0; t < o->mesh.triangle_count; ++t) {
+    const int32_t *corner = o->mesh.triangles + 3 * t;
+    const double *p = o->mesh.points + 2 * (int64_t)corner[0],
+                 *q = o->mesh.points + 2 * (int64_t)corner[1],
+                 *r = o->mesh.points + 2 * (int64_t)corner[2];
     const double twice = fabs((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]));
-    if (0.5 * twice > run_area_cap_of(sizes->caps, regions->region[t])) return 1;
+    if (0.5 * twice > run_area_cap_of(&o->caps, o->regions.region[t])) return 1;
   }
   return 0;
 }
@@ -497,32 +497,35 @@ static int is_oversized(const run_sizes *sizes, const cvtm_mesh *mesh,
 /* Nonzero unless the vertices have not moved because another number is wanted. */
 static int has_moved(const cvtm_sized_figures *f) { return f->sweeps > 0 || f->stopped; }
 
+static void forget_mesh(cvtm_outline *o) {
+  cvtm_mesh_free(&o->mesh);
+  cvtm_regions_free(&o->regions);
+  free(o->origin);
+  o->origin = NULL;
+}
+
 /* Meshes again, with smaller sizes in regions of bounded area, until no triangle is too large. */
-static cvtm_status mesh_below_caps(const cvtm_outline *outline, run_sizes *sizes, cvtm_mesh *mesh,
-                                   cvtm_regions *regions, cvtm_error *error) {
+static cvtm_status mesh_below_caps(cvtm_outline *o, cvtm_error *error) {
   enum { TRIES = 8 };
+  cvtm_sized_figures *figures = &o->sizes.figures;
   for (int k = 0;; ++k) {
-    const cvtm_status status =
-        mesh_curves(outline, sizes, &sizes->options, mesh, regions, &sizes->figures, error);
-    if (status != CVTM_OK || k == TRIES || !has_moved(&sizes->figures) ||
-        !is_oversized(sizes, mesh, regions))
-      return status;
-    sizes->cap_factor *= 0.95;
-    cvtm_mesh_free(mesh);
-    cvtm_regions_free(regions);
+    const cvtm_status status = mesh_curves(o, figures, error);
+    if (status != CVTM_OK || k == TRIES || !has_moved(figures) || !is_oversized(o)) return status;
+    o->sizes.cap_factor *= 0.95;
+    forget_mesh(o);
   }
 }
 
 /* Makes a mesh whose number of vertices is within two percent of the wanted one, if it can. */
-static cvtm_status mesh_of_number(const cvtm_outline *outline, number_search *s, run_sizes *sizes,
-                                  cvtm_mesh *mesh, cvtm_regions *regions, cvtm_error *error) {
+static cvtm_status mesh_of_number(cvtm_outline *o, number_search *s, cvtm_error *error) {
   enum { TRIES = 5 };
+  run_sizes *sizes = &o->sizes;
   const cvtm_sized_figures *figures = &sizes->figures;
   for (int k = 0;; ++k) {
     sizes->options.off = k < TRIES ? 0.035 : INFINITY;
-    CVTM_TRY(mesh_below_caps(outline, sizes, mesh, regions, error));
+    CVTM_TRY(mesh_below_caps(o, error));
     const int is_done = has_moved(figures);
-    const double count = is_done ? (double)mesh->vertex_count : figures->expected;
+    const double count = is_done ? (double)o->mesh.vertex_count : figures->expected;
     if (is_done && (k >= TRIES || figures->stopped || fabs(count / s->wanted - 1) < 0.02))
       return CVTM_OK;
     if (is_done && sizes->options.number == s->wanted && fabs(count / s->wanted - 1) < 0.08)
@@ -531,8 +534,7 @@ static cvtm_status mesh_of_number(const cvtm_outline *outline, number_search *s,
       k = TRIES - 1;
       *s->scale = s->best;
     }
-    cvtm_mesh_free(mesh);
-    cvtm_regions_free(regions);
+    forget_mesh(o);
   }
 }
 
@@ -569,19 +571,16 @@ cvtm_status run_sizes_bound_areas(cvtm_outline *o, cvtm_error *error) {
 
 cvtm_status run_sizes_mesh(cvtm_outline *o, cvtm_error *error) {
   run_sizes *sizes = &o->sizes;
-  const int64_t wanted = o->options.points;
   number_search search;
   CVTM_TRY(prepare(o, error));
   CVTM_TRY(find_curves(o, sizes, error));
   sizes->options.size = find_size;
   sizes->options.size_context = sizes;
   sizes->options.edge_size = sizes->edge_size;
-  sizes->options.twin = o->twin;
   sizes->options.stop = run_is_over;
   sizes->options.stop_context = &o->limit;
-  if (wanted > 0) CVTM_TRY(fit_number(o, wanted, sizes, &search, error));
-  return wanted > 0 ? mesh_of_number(o, &search, sizes, &o->mesh, &o->regions, error)
-                    : mesh_below_caps(o, sizes, &o->mesh, &o->regions, error);
+  if (o->options.points > 0) CVTM_TRY(fit_number(o, &search, error));
+  return o->options.points > 0 ? mesh_of_number(o, &search, error) : mesh_below_caps(o, error);
 }
 
 void run_sizes_report(const run_sizes *sizes, cJSON *report) {

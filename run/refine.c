@@ -133,15 +133,6 @@ void run_refine_report(const cvtm_refine_options *refine, const cvtm_refine_figu
 
 /* --- the mesh of a domain ------------------------------------------------------------------- */
 
-static void choose(const cvtm_run_options *options, cvtm_domain image, const run_domain *domain,
-                   cvtm_refine_options *refine) {
-  run_refine_choose(options, &domain->caps, &domain->limit, refine);
-  refine->headroom = 0; /* other positions of the sites would have a larger energy */
-  if (!options->periodic) return;
-  refine->paired_sides[2] = image.width;
-  refine->paired_sides[3] = image.height;
-}
-
 int run_domain_refines(const cvtm_run_options *options) {
   const int is_zero = (options->given & CVTM_RUN_GIVEN_MIN_ANGLE) && options->refine.min_angle == 0;
   return !is_zero || options->refine.max_area.count > 0;
@@ -155,12 +146,12 @@ static int may_ask_less(const cvtm_run_options *options, const cvtm_refine_optio
          !figures->stopped && refine->min_angle > 26;
 }
 
-cvtm_status run_domain_refine(const cvtm_run_options *options, cvtm_domain image,
-                              run_domain *domain, double **sites, int64_t *count,
-                              cvtm_error *error) {
+cvtm_status run_domain_refine(const cvtm_run_options *options, run_domain *domain, double **sites,
+                              int64_t *count, cvtm_error *error) {
   cvtm_refine_options *refine = &domain->refine;
   domain->limit.options = options;
-  choose(options, image, domain, refine);
+  run_refine_choose(options, &domain->caps, &domain->limit, refine);
+  refine->headroom = 0; /* other positions of the sites would have a larger energy */
   refine->wanted = *count;
   if (!run_domain_refines(options)) return CVTM_OK;
   for (;;) {

@@ -253,10 +253,9 @@ static cvtm_status triangulate_sites(cvtm_run *r, cvtm_device *device, cvtm_erro
     if (status == CVTM_OK)
       status = run_region_names_group(&r->options, &r->shape.graph, &r->mesh, image,
                                       &r->shape.regions, error);
-    double sides[4];
-    run_domain_paired_sides(&r->options, image, &r->shape.contour, sides);
     if (status == CVTM_OK && image.periodic)
-      status = cvtm_regions_pair(&r->mesh, sides, &r->shape.regions, error);
+      status = cvtm_regions_pair(&r->mesh, &r->shape.boundary, r->shape.source, &r->shape.regions,
+                                 error);
     if (status == CVTM_OK && needs_cells(r))
       status = cvtm_cells_of_domain(&r->mesh, &r->cells, error);
     if (status == CVTM_OK && needs_quality(r))

@@ -434,15 +434,13 @@ static const double preview_seconds = 2, least_seconds = 10;
 
 cvtm_status run_refine(cvtm_run *r) {
   enum { RELAXATIONS = 3 };
-  const cvtm_domain image = {r->domain.width, r->domain.height, r->options.periodic};
   cvtm_error *error = cvtm_device_error(r->device);
   if (r->options.domain.kind == CVTM_RUN_DOMAIN_NONE || r->options.equal_mass.on) return CVTM_OK;
   if (r->options.time_limit > 0)
     r->shape.limit.deadline =
         fmax(r->solve_start + r->options.time_limit,
              cvtm_clock() + (r->options.preview.on ? preview_seconds : least_seconds));
-  const cvtm_status status =
-      run_domain_refine(&r->options, image, &r->shape, &r->sites, &r->count, error);
+  const cvtm_status status = run_domain_refine(&r->options, &r->shape, &r->sites, &r->count, error);
   if (status != CVTM_OK || !r->shape.refined) return status;
   /* where refinement has kept all sites of the tessellation, no relaxation is needed */
   const cvtm_refine_figures *made = &r->shape.refinement;

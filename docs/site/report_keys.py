@@ -23,6 +23,7 @@ RUNS = [
     "mesh p.csv --periodic --width 90 --height 80 -o t.ply",
     "mesh p.csv --min-angle 30 -o p.msh",
     "mesh p.csv --size 5 -n 200 -o s.msh",
+    "mesh box.csv --periodic --size 9 -o s.msh",
     "mesh {e}/coins.png --metric hessian -n 50 -o q.msh",
     "sphere 2000 -o s.obj",
     "density {e}/coins.png --grade 4 -o d.npy",
@@ -51,6 +52,7 @@ def reported(program, examples):
     keys = set()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "p.csv").write_text("10,10\n90,10\n90,80\n")
+        Path(folder, "box.csv").write_text("10,10\n90,20\n90,80\n10,70\n")
         for run in RUNS:
             words = run.format(e=examples).replace("'", "").split()
             if words[0] != "stats":

@@ -197,7 +197,8 @@ void cvtm_boundary_free(cvtm_boundary *boundary) {
   free(boundary->deviation);
   free(boundary->along);
   free(boundary->home);
-  free(boundary->pairs);
+  free(boundary->twin);
+  free(boundary->period);
   *boundary = (cvtm_boundary){0};
 }
 
@@ -211,7 +212,7 @@ double cvtm_boundary_deviation(const cvtm_boundary *boundary) {
 typedef struct sampler {
   cvtm_stretch stretch;
   cvtm_boundary made;
-  int64_t vertex_capacity, edge_capacity, pair_capacity;
+  int64_t vertex_capacity, edge_capacity;
   int64_t *first_edge; /* per arc */
   cvtm_error *error;
 } sampler;
@@ -240,11 +241,11 @@ static cvtm_status no_vertex(const sampler *s) {
 static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, int32_t right,
                             double deviation) {
   cvtm_boundary *b = &s->made;
-  const cvtm_growing arrays[] = {{&b->edges, 2 * sizeof *b->edges},
-                                 {&b->left, sizeof *b->left},
-                                 {&b->right, sizeof *b->right},
-                                 {&b->deviation, sizeof *b->deviation}};
-  if (!cvtm_grow_all(arrays, 4, &s->edge_capacity, b->edge_count + 1))
+  const cvtm_growing arrays[] = {
+      {&b->edges, 2 * sizeof *b->edges}, {&b->left, sizeof *b->left},
+      {&b->right, sizeof *b->right},     {&b->deviation, sizeof *b->deviation},
+      {&b->twin, sizeof *b->twin},       {&b->period, sizeof *b->period}};
+  if (!cvtm_grow_all(arrays, 6, &s->edge_capacity, b->edge_count + 1))
     return cvtm_no_memory(s->error, "the boundary");
   const int64_t e = b->edge_count++;
   b->edges[2 * e] = from;
@@ -252,6 +253,8 @@ static cvtm_status add_edge(sampler *s, int32_t from, int32_t to, int32_t left, 
   b->left[e] = left;
   b->right[e] = right;
   b->deviation[e] = deviation;
+  b->twin[e] = -1;
+  b->period[e] = 0;
   return CVTM_OK;
 }
 
@@ -336,22 +339,23 @@ static cvtm_status copy_twin(sampler *s, const cvtm_contour *c, int64_t arc, con
   const int64_t twin = c->twin[arc], first = s->first_edge[twin];
   const double *p = c->points + 2 * c->start[arc], *q = c->points + 2 * c->start[twin];
   const int across = p[0] != q[0] ? 0 : 1;
+  /* the left side is the original, and in files, where y is up, the lower one */
+  const int is_original = across == 0 ? q[0] < p[0] : q[1] > p[1];
   int32_t from = ends[0];
   for (int64_t e = first; e < s->first_edge[twin + 1]; ++e) {
     const int32_t pattern = b->edges[2 * e + 1];
-    const int last = e + 1 == s->first_edge[twin + 1];
     double place[2];
     memcpy(place, b->points + 2 * (int64_t)pattern, sizeof place);
     place[across] = p[across];
-    const int32_t to = last ? ends[1] : add_vertex(s, place, b->along[pattern], 0);
+    const int is_last = e + 1 == s->first_edge[twin + 1];
+    const int32_t to = is_last ? ends[1] : add_vertex(s, place, b->along[pattern], 0);
     if (to < 0) return no_vertex(s);
-    if (!last) {
-      if (!cvtm_grow(&b->pairs, 2 * sizeof *b->pairs, &s->pair_capacity, b->pair_count + 1))
-        return cvtm_no_memory(s->error, "the boundary");
-      b->pairs[2 * b->pair_count] = pattern;
-      b->pairs[2 * b->pair_count++ + 1] = to;
-    }
+    const int64_t copy = b->edge_count;
     CVTM_TRY(add_edge(s, from, to, c->left[arc], c->right[arc], b->deviation[e]));
+    b->twin[e] = (int32_t)copy;
+    b->twin[copy] = (int32_t)e;
+    b->period[e] = is_original ? across : ~across;
+    b->period[copy] = ~b->period[e];
     from = to;
   }
   return CVTM_OK;
@@ -535,19 +539,23 @@ static cvtm_status hold_bad_edges(slider *s, const double *deviation, int64_t *f
     }
   }
   free(crossed);
-  for (int64_t k = 0; k < b->pair_count; ++k) {
-    uint8_t *first = &s->held[b->pairs[2 * k]], *second = &s->held[b->pairs[2 * k + 1]];
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    if (b->twin[e] < 0) continue;
+    uint8_t *first = &s->held[b->edges[2 * e + 1]],
+            *second = &s->held[b->edges[2 * (int64_t)b->twin[e] + 1]];
     *held += *first != *second;
     *first = *second = *first | *second;
   }
   return status;
 }
 
-/* Replaces the targets of two paired vertices on opposite sides of a periodic image by their mean;
- * the coordinate perpendicular to the side does not matter. */
+/* Replaces the targets of vertices and their copies on opposite sides of a periodic image by their
+ * mean; the coordinate perpendicular to the side does not matter. Twins are edges of the same
+ * direction here, and ends of arcs do not move. */
 static void average_targets(const cvtm_boundary *b, double *target) {
-  for (int64_t k = 0; k < b->pair_count; ++k) {
-    const int64_t u = b->pairs[2 * k], v = b->pairs[2 * k + 1];
+  for (int64_t e = 0; e < b->edge_count; ++e) {
+    if (b->twin[e] < e) continue;
+    const int64_t u = b->edges[2 * e + 1], v = b->edges[2 * (int64_t)b->twin[e] + 1];
     const double *p = b->points + 2 * u, *q = b->points + 2 * v;
     const int across = p[0] != q[0] ? 0 : 1;
     target[2 * u + !across] = target[2 * v + !across] =

@@ -707,58 +707,35 @@ static void write_elements_2(FILE *file, const cvtm_file_mesh *m) {
 
 /* ---- periodic curves ---- */
 
-/* A curve that is a copy: the part from low to high of a side perpendicular to `axis`. */
-typedef struct periodic_curve {
-  run edges;
-  int axis;
-  double low, high;
-} periodic_curve;
-
-static periodic_curve find_extent(const cvtm_file_mesh *m, run edges) {
-  const int32_t *v = m->regions->edges + 2 * edges.first;
-  const double *a = m->points + 2 * (int64_t)v[0], *b = m->points + 2 * (int64_t)v[1];
-  periodic_curve c = {edges, a[0] == b[0] ? 0 : 1, 0, 0};
-  for (int64_t k = 0; k < 2 * (edges.end - edges.first); ++k) {
-    const double at = m->points[2 * (int64_t)v[k] + !c.axis];
-    if (k == 0 || at < c.low) c.low = at;
-    if (k == 0 || at > c.high) c.high = at;
-  }
-  return c;
-}
-
-static int is_on_curve(const cvtm_file_mesh *m, const periodic_curve *c, const int32_t *pair) {
-  const double at = m->points[2 * (int64_t)pair[1] + !c->axis];
-  return pair[2] == c->axis && at >= c->low && at <= c->high;
-}
-
-static int64_t count_copies(const cvtm_file_mesh *m, const periodic_curve *c) {
-  int64_t count = m->edge_middle != NULL ? c->edges.end - c->edges.first : 0;
-  for (int64_t k = 0; k < m->regions->pair_count; ++k)
-    count += is_on_curve(m, c, m->regions->pairs + 3 * k);
-  return count;
-}
-
 static void put_copy(line *l, int64_t copy, int64_t original) {
   put_sizes(l, 2, (const int64_t[]){copy + 1, original + 1});
 }
 
-static void put_copies(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
-  put_size(l, count_copies(m, c));
-  end_line(l);
-  for (int64_t k = 0; k < m->regions->pair_count; ++k) {
-    const int32_t *pair = m->regions->pairs + 3 * k;
-    if (is_on_curve(m, c, pair)) put_copy(l, pair[1], pair[0]);
+/* Writes the vertices of a curve with their originals, or only counts them if l is NULL.
+ * Consecutive edges have a vertex in common. */
+static int64_t put_copies(line *l, const cvtm_file_mesh *m, run edges) {
+  const cvtm_regions *r = m->regions;
+  int64_t count = 0;
+  for (int64_t e = edges.first; e < edges.end; ++e) {
+    const int32_t *copy = r->edges + 2 * e, *original = r->edges + 2 * (int64_t)r->edge_copy[e];
+    for (int k = 0; k < 2; ++k) {
+      if (e > edges.first && (copy[k] == copy[-1] || copy[k] == copy[-2])) continue;
+      if (l != NULL) put_copy(l, copy[k], original[!k]); /* copies run in opposite directions */
+      ++count;
+    }
+    if (m->edge_middle == NULL) continue;
+    if (l != NULL) put_copy(l, m->edge_middle[e], m->edge_middle[r->edge_copy[e]]);
+    ++count;
   }
-  for (int64_t e = c->edges.first; e < c->edges.end && m->edge_middle != NULL; ++e)
-    put_copy(l, m->edge_middle[e], m->edge_middle[m->regions->edge_copy[e]]);
+  return count;
 }
 
 /* Writes the translation from the original to the copy as a 4 x 4 matrix. */
-static void put_translation(line *l, const cvtm_file_mesh *m, const periodic_curve *c) {
-  const int64_t original = m->regions->edge_copy[c->edges.first];
-  const double to = m->points[2 * (int64_t)m->regions->edges[2 * c->edges.first] + c->axis];
-  const double from = m->points[2 * (int64_t)m->regions->edges[2 * original] + c->axis];
-  for (int k = 0; k < 16; ++k) put_real(l, k == 4 * c->axis + 3 ? to - from : k % 5 == 0);
+static void put_translation(line *l, const cvtm_file_mesh *m, int64_t e) {
+  const int32_t *edges = m->regions->edges;
+  const double *to = m->points + 2 * (int64_t)edges[2 * e];
+  const double *from = m->points + 2 * (int64_t)edges[2 * (int64_t)m->regions->edge_copy[e] + 1];
+  for (int k = 0; k < 16; ++k) put_real(l, k == 3 || k == 7 ? to[k / 4] - from[k / 4] : k % 5 == 0);
 }
 
 static int64_t count_links(const cvtm_file_mesh *m) {
@@ -780,16 +757,17 @@ static void write_periodic(FILE *file, const cvtm_file_mesh *m) {
     const run edges = find_run(curve_tags(m), e, edge_count(m));
     e = edges.end;
     if (m->regions->edge_copy[edges.first] < 0) continue;
-    const periodic_curve c = find_extent(m, edges);
     put_int(&l, 1);
     put_int(&l, edges.tag);
     put_int(&l, m->regions->curve[m->regions->edge_copy[edges.first]]);
     end_line(&l);
     if (old) fputs("Affine ", file);
     if (!old) put_size(&l, 16);
-    put_translation(&l, m, &c);
+    put_translation(&l, m, edges.first);
     end_line(&l);
-    put_copies(&l, m, &c);
+    put_size(&l, put_copies(NULL, m, edges));
+    end_line(&l);
+    (void)put_copies(&l, m, edges);
   }
   end_section(&l, "Periodic");
 }

@@ -204,7 +204,7 @@ cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of) {
   r->ends = malloc((2 * (size_t)count + 1) * sizeof *r->ends);
   r->borders_outside = malloc((size_t)count + 1);
   int32_t *edge = malloc(((size_t)count + 1) * sizeof *edge);
-  if (edge_of != NULL) *edge_of = edge;
+  *edge_of = edge;
   const int is_short = !r->ends || !r->borders_outside || !edge;
   for (int64_t h = 0; h < 3 * m->triangle_count && !is_short; ++h) {
     if (m->corner[h] < 0 || m->segment[h] < 0 || m->twin[h] >= h) continue;
@@ -215,7 +215,6 @@ cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of) {
     r->borders_outside[s] = m->twin[h] < 0;
     cvtm_half_edges_mark(m, h, (int32_t)s);
   }
-  if (edge_of == NULL) free(edge);
   return is_short ? cvtm_no_memory(r->error, "the refinement") : CVTM_OK;
 }
 
@@ -320,10 +319,11 @@ static cvtm_status check_demand(const cvtm_refiner *r) {
                    triangles, most);
 }
 
-cvtm_status cvtm_refine_begin(cvtm_refiner *r) {
+cvtm_status cvtm_refine_begin(cvtm_refiner *r, const cvtm_boundary *boundary,
+                              const int32_t *edge_of) {
   CVTM_TRY(index_segments(r));
   CVTM_TRY(describe_vertices(r));
-  CVTM_TRY(cvtm_refine_pair_segments(r));
+  CVTM_TRY(cvtm_refine_pair_segments(r, boundary, edge_of));
   lower_scales_at_segments(r);
   find_acute(r);
   cvtm_refine_share_corners(r);
@@ -335,10 +335,12 @@ static cvtm_status start_refinement(cvtm_refiner *r, const double *points, int64
                                     const cvtm_boundary *boundary) {
   cvtm_refine_set_bound(r, r->options->min_angle);
   CVTM_TRY(cvtm_constrained_half_edges(points, count, boundary, &r->m, &r->frame, r->error));
-  CVTM_TRY(cvtm_refine_number_segments(r, NULL));
-  CVTM_TRY(cvtm_refine_begin(r));
-  find_sites(r, boundary->vertex_count);
-  return CVTM_OK;
+  int32_t *edge_of = NULL;
+  cvtm_status status = cvtm_refine_number_segments(r, &edge_of);
+  if (status == CVTM_OK) status = cvtm_refine_begin(r, boundary, edge_of);
+  free(edge_of);
+  if (status == CVTM_OK) find_sites(r, boundary->vertex_count);
+  return status;
 }
 
 void cvtm_refine_destroy(cvtm_refiner *r) {

@@ -594,7 +594,7 @@ static double distance_from_line(cvtm_grid_point a, cvtm_grid_point b, cvtm_grid
 static int divides_edge(const cvtm_refiner *r, const uint8_t *corner, int32_t v) {
   const int32_t *met = r->met + r->meeting[v];
   if (corner[v] || r->meeting[v + 1] - r->meeting[v] != 2) return 0;
-  if (r->twin[met[0]] != CVTM_TWIN_NONE || r->twin[met[1]] != CVTM_TWIN_NONE) return 0;
+  if (r->twin[met[0]] >= 0 || r->twin[met[1]] >= 0) return 0;
   const cvtm_grid_point at = r->m.grid[v], a = r->m.grid[end_beyond(r, met[0], v)],
                         b = r->m.grid[end_beyond(r, met[1], v)];
   return cvtm_dot_at(at, a, b) < 0 && distance_from_line(a, b, at) <= steps_off_edge;

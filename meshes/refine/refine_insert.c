@@ -1,6 +1,5 @@
 /* Insertion of vertices: on segments that are encroached on, and in bad triangles. */
 #include "base/host.h"
-#include "meshes/domain/contour_steps.h"
 #include "meshes/refine/refine_state.h"
 
 #include <math.h>
@@ -104,80 +103,47 @@ static cvtm_status refine_describe(cvtm_refiner *r, int32_t v, cvtm_refine_verte
   return CVTM_OK;
 }
 
-/* ---- Twins: segments on opposite sides of a periodic image ---- */
+/* ---- Twins: segments on periodic sides ---- */
 
-static int32_t along(cvtm_grid_point p, int axis) { return axis == 0 ? p.y : p.x; }
-
-/* Lists the segments on sides of the image, with positions along the side in grid steps. */
-static int64_t list_sides(const cvtm_refiner *r, cvtm_side_edge *list) {
-  const double *sides = r->options->paired_sides;
-  int64_t count = 0;
-  for (int64_t s = 0; s < r->segment_count; ++s) {
-    const int32_t *ends = r->ends + 2 * s;
-    double p[2], q[2];
-    cvtm_grid_place(&r->frame, r->m.grid[ends[0]], p);
-    cvtm_grid_place(&r->frame, r->m.grid[ends[1]], q);
-    for (int axis = 0; axis < 2; ++axis) {
-      const double low = sides[axis], high = sides[axis + 2];
-      if (p[axis] != q[axis] || (p[axis] != low && p[axis] != high)) continue;
-      const int32_t from = along(r->m.grid[ends[0]], axis), to = along(r->m.grid[ends[1]], axis);
-      list[count++] =
-          (cvtm_side_edge){axis, p[axis] == high, from < to ? from : to, from < to ? to : from, s};
-    }
-  }
-  return count;
-}
-
-cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r) {
-  const size_t n = (size_t)r->segment_count;
-  r->twin = malloc((n + 1) * sizeof *r->twin);
-  cvtm_side_edge *list = malloc((n + 1) * sizeof *list);
-  if (r->twin == NULL || list == NULL) {
-    free(list);
+cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const cvtm_boundary *boundary,
+                                      const int32_t *edge_of) {
+  enum { NONE = -1, SEVERAL = -2 };
+  const int64_t n = r->segment_count;
+  const int64_t edges = edge_of != NULL && boundary->twin != NULL ? boundary->edge_count : 0;
+  int32_t *segment = malloc(((size_t)edges + 1) * sizeof *segment); /* of each edge */
+  r->twin = malloc(((size_t)n + 1) * sizeof *r->twin);
+  if (r->twin == NULL || segment == NULL) {
+    free(segment);
     return cvtm_no_memory(r->error, "the refinement");
   }
-  for (size_t s = 0; s < n; ++s) r->twin[s] = CVTM_TWIN_NONE;
-  const double *sides = r->options->paired_sides;
-  const int64_t count = sides[2] > sides[0] ? list_sides(r, list) : 0;
-  qsort(list, (size_t)count, sizeof *list, cvtm_compare_side_edges);
-  for (int64_t k = 0; k + 1 < count; ++k) {
-    const cvtm_side_edge *a = &list[k], *b = &list[k + 1];
-    if (!cvtm_are_copies(a, b)) continue;
-    r->twin[a->number] = (int32_t)b->number;
-    r->twin[b->number] = (int32_t)a->number;
-    ++r->figures->paired[a->axis];
+  for (int64_t e = 0; e < edges; ++e) segment[e] = NONE;
+  for (int64_t s = 0; s < n && edges > 0; ++s) {
+    int32_t *of = &segment[edge_of[s]];
+    *of = *of == NONE ? (int32_t)s : SEVERAL;
   }
-  for (int64_t k = 0; k < count; ++k) {
-    int32_t *twin = &r->twin[list[k].number];
-    if (*twin >= 0 || r->figures->paired[list[k].axis] == 0) continue;
-    *twin = CVTM_TWIN_MISSING;
-    ++r->figures->unpaired;
+  for (int64_t s = 0; s < n; ++s) {
+    const int32_t e = edges > 0 ? edge_of[s] : -1, twin = e >= 0 ? boundary->twin[e] : -1;
+    r->twin[s] = twin >= 0 && segment[e] >= 0 && segment[twin] >= 0 ? segment[twin] : -1;
   }
-  free(list);
+  free(segment);
   return CVTM_OK;
-}
-
-/* The axis of the coordinate that is constant on a segment with a twin. */
-static int axis_of(const cvtm_refiner *r, int32_t segment) {
-  const int32_t *ends = r->ends + 2 * (int64_t)segment;
-  return r->m.grid[ends[0]].x == r->m.grid[ends[1]].x ? 0 : 1;
 }
 
 /* The copy, on the twin of a segment, of a vertex of the segment. */
 static int32_t copy_of(const cvtm_refiner *r, int32_t segment, int32_t v) {
-  const int32_t *ends = r->ends + 2 * (int64_t)r->twin[segment];
-  const int axis = axis_of(r, segment);
   if (r->vertex[v].kind == CVTM_VERTEX_ON_SEGMENT) return r->vertex[v].copy;
-  return ends[along(r->m.grid[ends[0]], axis) != along(r->m.grid[v], axis)];
+  return r->ends[2 * (int64_t)r->twin[segment] + (r->ends[2 * (int64_t)segment] == v)];
 }
 
-static cvtm_grid_point copy_place(const cvtm_refiner *r, int32_t twin, cvtm_grid_point p) {
-  const cvtm_grid_point there = r->m.grid[r->ends[2 * (int64_t)twin]];
-  return axis_of(r, twin) == 0 ? (cvtm_grid_point){there.x, p.y} : (cvtm_grid_point){p.x, there.y};
+/* The place on a segment at the same fraction of its length as a vertex of its twin. */
+static cvtm_grid_point copy_place(const cvtm_refiner *r, int32_t segment, int32_t v) {
+  const double rounding = 1e-12;
+  const double s = cvtm_segment_parameter(r, r->twin[segment], r->m.grid[v]);
+  return cvtm_segment_place(r, segment, 1 - s, rounding);
 }
 
 void cvtm_refine_share_corners(cvtm_refiner *r) {
-  for (int pass = 0; pass < 2; ++pass) { /* a corner of the image has three copies */
+  for (int pass = 0; pass < 2; ++pass) { /* a corner has several copies */
     for (int32_t k = 0; k < 2 * r->segment_count; ++k) {
       if (r->twin[k / 2] < 0) continue;
       const int32_t v = r->ends[k], copy = copy_of(r, k / 2, v);
@@ -252,7 +218,7 @@ static cvtm_grid_point middle_of_part(const cvtm_refiner *r, int64_t h) {
 static int refine_may_divide(const cvtm_refiner *r, int64_t h, double scale) {
   const cvtm_half_edges *m = &r->m;
   const int32_t from = m->corner[h], to = cvtm_end_of(m, h);
-  if (r->twin[m->segment[h]] == CVTM_TWIN_MISSING || r->keeps_segments > 1) return 0;
+  if (r->keeps_segments > 1) return 0;
   if (r->keeps_segments > 0 && r->borders_outside[m->segment[h]]) return 0;
   const double length2 = cvtm_length2(m->grid[from], m->grid[to]);
   const double least =
@@ -303,7 +269,7 @@ static cvtm_status put_on_copy(cvtm_refiner *r, const cvtm_bad_part *copy, int64
                                cvtm_refine_vertex made, int32_t v) {
   int32_t other;
   const int32_t twin = r->twin[made.segment];
-  const cvtm_grid_point place = copy_place(r, twin, r->m.grid[v]);
+  const cvtm_grid_point place = copy_place(r, twin, v);
   made.segment = twin;
   made.copy = v;
   CVTM_TRY(put_on_part(r, copy, place, made, &other));

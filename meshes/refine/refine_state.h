@@ -23,10 +23,6 @@ typedef struct cvtm_refine_vertex {
 
 enum { CVTM_CAUSE_NONE, CVTM_CAUSE_ANGLE, CVTM_CAUSE_AREA };
 
-/* No twin. NONE: the segment is not on a paired side of the domain. MISSING: it is, but the
- * opposite side has no copy of it, so the segment is not divided. */
-enum { CVTM_TWIN_NONE = -1, CVTM_TWIN_MISSING = -2 };
-
 /* A triangle with a side shorter than this fraction of the distances in the input around it is not
  * split for its angle; else refinement would not end where the bound cannot be reached. */
 static const double cvtm_least_share = 1.0 / 8;
@@ -62,8 +58,8 @@ typedef struct cvtm_refiner {
   uint8_t *borders_outside; /* per segment: nonzero if the outside is on its right */
   int64_t *meeting; /* given_count + 1: where the segments of each given vertex begin in `met` */
   int32_t *met;     /* the segments of all given vertices, one vertex after another */
-  int32_t *twin; /* per segment on a side of a periodic image: the segment on the opposite side that
-                    is its copy and is divided in the same way, or CVTM_TWIN_... */
+  int32_t *twin; /* per segment on a periodic side: the segment that is its copy and is divided in
+                    the same way, with opposite direction; -1: none */
   uint8_t
       *is_acute; /* per given vertex: nonzero if two segments meet there at less than 60 degrees */
   uint8_t *touches; /* per given vertex: nonzero if the boundary touches itself there, so that the
@@ -126,16 +122,18 @@ cvtm_grid_point cvtm_segment_place(const cvtm_refiner *r, int32_t segment, doubl
 double cvtm_segment_parameter(const cvtm_refiner *r, int32_t segment, cvtm_grid_point p);
 
 void cvtm_refine_set_bound(cvtm_refiner *r, double degrees);
-/* Makes a segment of each part of a constraint between two vertices. *edge_of (malloc'd; may be
- * NULL): the constraint of each segment. */
+/* Makes a segment of each part of a constraint between two vertices. *edge_of (malloc'd): the
+ * constraint of each segment. */
 cvtm_status cvtm_refine_number_segments(cvtm_refiner *r, int32_t **edge_of);
 /* Describes all vertices as given, and finds scales and acute corners. The caller has set the
- * triangulation and the segments. */
-cvtm_status cvtm_refine_begin(cvtm_refiner *r);
+ * triangulation and the segments. boundary, edge_of: as for cvtm_refine_pair_segments. */
+cvtm_status cvtm_refine_begin(cvtm_refiner *r, const cvtm_boundary *boundary,
+                              const int32_t *edge_of);
 void cvtm_refine_destroy(cvtm_refiner *r);
 
-/* Finds the twins of segments from the positions of their vertices. */
-cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r);
+/* Finds the twins of segments. edge_of: the edge of each segment; NULL: no edge has a twin. */
+cvtm_status cvtm_refine_pair_segments(cvtm_refiner *r, const cvtm_boundary *boundary,
+                                      const int32_t *edge_of);
 /* Gives vertices at corresponding ends of twins the smaller of their scales, and makes both acute
  * if one is acute. */
 void cvtm_refine_share_corners(cvtm_refiner *r);

@@ -333,7 +333,7 @@ static cvtm_status refine_planar(planar *p) {
   r->m.records_changes = 1;
   cvtm_refine_set_bound(r, o->min_angle);
   if (o->is_conforming) r->lens = 0;
-  CVTM_TRY(cvtm_refine_begin(r));
+  CVTM_TRY(cvtm_refine_begin(r, NULL, NULL));
   CVTM_TRY(cvtm_refine_divide_between_touches(r));
   CVTM_TRY(cvtm_refine_insert(r));
   if (r->m.vertex_count >= r->most && o->most_added < 0 && !has_area)

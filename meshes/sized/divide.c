@@ -60,23 +60,26 @@ cvtm_status cvtm_sizer_add_source(cvtm_sizer *z, double x, double y, double size
 /* ---- One edge ---- */
 
 /* The ends of an edge in the order of their coordinates, so that two edges with the same ends are
- * divided in the same way. */
+ * divided in the same way. Of twins the first decides. */
 typedef struct edge_ends {
   int32_t lower, upper;
   double x, y, dx, dy, length; /* on the grid; from the lower to the upper end */
 } edge_ends;
 
+/* The twin of an edge if it precedes the edge, else -1. */
+static int64_t twin_before(const cvtm_sizer *z, int64_t e) {
+  return z->given->twin != NULL && z->given->twin[e] < e ? z->given->twin[e] : -1;
+}
+
 static edge_ends ends_of(const cvtm_sizer *z, int64_t e) {
-  const double *points = z->given->points;
-  int32_t a = z->given->edges[2 * e], b = z->given->edges[2 * e + 1];
-  const double *p = points + 2 * (int64_t)a, *q = points + 2 * (int64_t)b;
-  if (p[0] > q[0] || (p[0] == q[0] && p[1] > q[1])) {
-    const int32_t swap = a;
-    a = b;
-    b = swap;
-    p = points + 2 * (int64_t)a;
-    q = points + 2 * (int64_t)b;
-  }
+  const cvtm_boundary *given = z->given;
+  const int64_t first = twin_before(z, e) < 0 ? e : twin_before(z, e);
+  const double *from = given->points + 2 * (int64_t)given->edges[2 * first],
+               *to = given->points + 2 * (int64_t)given->edges[2 * first + 1];
+  int is_turned = from[0] > to[0] || (from[0] == to[0] && from[1] > to[1]);
+  if (first != e) is_turned ^= cvtm_twin_is_turned(given, e);
+  const int32_t a = given->edges[2 * e + is_turned], b = given->edges[2 * e + !is_turned];
+  const double *p = given->points + 2 * (int64_t)a, *q = given->points + 2 * (int64_t)b;
   edge_ends ends = {.lower = a, .upper = b, .x = z->place[a].x, .y = z->place[a].y};
   ends.dx = z->place[b].x - ends.x;
   ends.dy = z->place[b].y - ends.y;
@@ -102,7 +105,7 @@ static cvtm_status take_sample(cvtm_sizer *z, sampled *s, double t, double sum) 
 /* The size at a fraction t of an edge: the smaller of the sizes on the edge and on its copy. */
 static double size_along(const cvtm_sizer *z, int64_t e, const edge_ends *ends, double t) {
   const double size = size_on(z, e, ends->x + t * ends->dx, ends->y + t * ends->dy);
-  const int32_t twin = z->options->twin != NULL ? z->options->twin[e] : -1;
+  const int32_t twin = z->given->twin != NULL ? z->given->twin[e] : -1;
   if (twin < 0) return size;
   const edge_ends other = ends_of(z, twin);
   return fmin(size, size_on(z, twin, other.x + t * other.dx, other.y + t * other.dy));
@@ -162,7 +165,7 @@ static void free_parts(cvtm_sizer *z) {
 /* The distance from an acute corner within which there are no vertices, since triangles closer to
  * it are not better: the angle of the corner bounds theirs. */
 static double tip_of(const cvtm_sizer *z, int64_t e, int32_t corner) {
-  if (!z->is_acute[corner] || z->options->twin != NULL) return 0;
+  if (!z->is_acute[corner] || z->given->twin != NULL) return 0;
   const cvtm_grid_point c = z->place[corner];
   return 0.45 * fmin(wanted_on(z, e, c.x, c.y), z->least[corner]);
 }
@@ -173,6 +176,16 @@ typedef struct division {
   int64_t capacity;
 } division;
 
+/* Divides an edge as its twin is divided. */
+static cvtm_status copy_places(cvtm_sizer *z, division *d, int64_t twin, int32_t e) {
+  const int64_t count = d->first[twin + 1] - d->first[twin];
+  if (!cvtm_grow(&z->places, sizeof *z->places, &d->capacity, z->added + count))
+    return cvtm_no_memory(z->error, "the boundary");
+  for (int64_t k = 0; k < count; ++k)
+    z->places[z->added++] = (cvtm_sized_place){e, z->places[d->first[twin] + k].t};
+  return CVTM_OK;
+}
+
 static cvtm_status place_on_edges(cvtm_sizer *z, division *d) {
   sampled s = {0};
   cvtm_status status = CVTM_OK;
@@ -182,6 +195,10 @@ static cvtm_status place_on_edges(cvtm_sizer *z, division *d) {
     int64_t at = 0;
     d->first[e] = z->added;
     if (!(ends.length > 0)) continue;
+    if (twin_before(z, e) >= 0) {
+      status = copy_places(z, d, twin_before(z, e), (int32_t)e);
+      continue;
+    }
     status = sample_edge(z, e, &ends, &s);
     const int64_t parts = status == CVTM_OK ? parts_for(s.sum[s.count - 1]) : 1;
     if (!cvtm_grow(&z->places, sizeof *z->places, &d->capacity, z->added + parts))
@@ -480,7 +497,7 @@ static cvtm_status divide_once(cvtm_sizer *z, division *d) {
   free_parts(z);
   d->capacity = 0;
   cvtm_status status = place_on_edges(z, d);
-  if (status == CVTM_OK && z->options->twin == NULL) status = even_out_corners(z, d);
+  if (status == CVTM_OK && z->given->twin == NULL) status = even_out_corners(z, d);
   if (status == CVTM_OK) status = make_parts(z, d);
   return status == CVTM_OK ? triangulate_parts(z) : status;
 }
@@ -514,7 +531,7 @@ cvtm_status cvtm_sizer_divide(cvtm_sizer *z) {
     if (status == CVTM_OK && round + 1 < ROUNDS) status = cvtm_sizer_find_gaps(z, &found);
     z->figures->narrowed += found;
   }
-  if (status == CVTM_OK && z->figures->narrowed > 0 && z->options->twin == NULL)
+  if (status == CVTM_OK && z->figures->narrowed > 0 && z->given->twin == NULL)
     status = alternate(z, &d);
   free(d.first);
   if (status == CVTM_OK) status = match_parts(z);

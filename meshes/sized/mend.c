@@ -216,7 +216,7 @@ static int32_t insert_between(cvtm_sizer *z, int64_t h, double *t) {
   if (m->segment[h] >= 0) {
     double point[2];
     edge = z->part_edge[m->segment[h]];
-    if (!z->is_narrow[edge] || z->options->twin != NULL) return -1;
+    if (!z->is_narrow[edge] || z->given->twin != NULL) return -1;
     *t = cvtm_sizer_fraction(z, edge, to.x, to.y);
     if (!(*t > 0 && *t < 1)) return -1;
     cvtm_sizer_point_on(z, edge, *t, point);

@@ -52,7 +52,7 @@ static inline double cvtm_sized_length_error(double squared) {
  * narrow part of the outline. */
 static inline int cvtm_sizer_slides(const cvtm_sizer *z, int32_t v) {
   const int32_t place = z->vertex[v].place;
-  return place >= 0 && z->is_narrow[z->places[place].edge] && z->options->twin == NULL;
+  return place >= 0 && z->is_narrow[z->places[place].edge] && z->given->twin == NULL;
 }
 
 /* Nonzero for such a vertex, and for a vertex inside. */

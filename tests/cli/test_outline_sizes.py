@@ -6,13 +6,17 @@ import math
 import random
 import re
 import struct
+from subprocess import STDOUT
 
 import meshio
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import spsolve
 
-from conftest import check_gmsh
+from conftest import check_gmsh, output_of
 
 PLATE = "0,0\n40,0\n40,30\n0,30\n\n" + "\n".join(
     f"{20 + 6 * math.cos(2 * math.pi * k / 24)!r},{15 + 6 * math.sin(2 * math.pi * k / 24)!r}"
@@ -313,26 +317,114 @@ def test_y_is_up_in_drawings(cvtmesh):
     assert drawn[len(drawn) // 2:].sum() > 2 * drawn[:len(drawn) // 2].sum()
 
 
+def random_cell(rng, k):
+    """A rectangle, a parallelogram or a hexagon with 0 to 6 decimals, turned and far from the origin or not, with
+    corners on its sides: the translations between its sides, how exact they are, and its corners."""
+    digits, turn = rng.randrange(7), rng.choice((0, rng.uniform(0, 7)))
+    size, place = 30 * 10.0 ** -digits * rng.uniform(1, 30), rng.choice((0, 50, 5e6))
+    spread = [rng.uniform(.4, .6) * math.pi for _ in range(2)] if k % 3 == 1 else [math.pi / 3] * 3
+    spread = [math.pi / 2] * 2 if k % 3 == 0 else spread
+    sides = []
+    for way in [0, spread[0], spread[0] + spread[-1]][:len(spread)]:
+        length = size * rng.uniform(.6, 1.6)
+        sides.append((length * math.cos(way + turn), length * math.sin(way + turn)))
+    corner = [place * rng.uniform(-1, 1) for _ in range(2)]
+    is_rounded = rng.random() < .5  # or the sum of rounded sides
+    if not is_rounded:
+        sides, corner = [(round(a, digits), round(b, digits)) for a, b in sides], [round(c, digits) for c in corner]
+    fraction = [rng.choice((0, rng.uniform(.3, .7))) for _ in sides]
+    ring = []
+    for sign in (1, -1):
+        for (a, b), t in zip(sides, fraction):
+            ring.append(tuple(corner))
+            t = t if sign > 0 else 1 - t
+            if 0 < t < 1:
+                ring.append((corner[0] + sign * t * a, corner[1] + sign * t * b))
+            corner = corner[0] + sign * a, corner[1] + sign * b
+    if is_rounded:
+        ring = [(round(a, digits), round(b, digits)) for a, b in ring]
+    error = 10.0 ** -digits if is_rounded else 2 ** -51 * max(abs(c) for corner in ring for c in corner)
+    return len(sides), 1.001 * error, ring
+
+
+def solve_on_torus(points, triangles, pairs, ways):
+    """The largest error of linear elements for -u'' = f on the torus, where u is a wave."""
+    twice = np.array([points[triangles[:, k]] for k in range(3)]) - points[0]
+    across = np.array([twice[(k + 2) % 3] - twice[(k + 1) % 3] for k in range(3)])
+    size = np.abs(across[0][:, 0] * across[1][:, 1] - across[0][:, 1] * across[1][:, 0]) / 2
+    count = len(points)
+    number = connected_components(coo_matrix((np.ones(len(pairs)), pairs[:, :2].T), (count, count)))[1]
+    corner, matrix, load = number[triangles], 0, np.zeros(number.max() + 1)
+    wave = 2 * np.pi * np.linalg.solve(ways[:2], (1, 0))
+    exact = np.cos((points - points[0]) @ wave)
+    for i in range(3):
+        np.add.at(load, corner[:, i], exact[triangles].mean(axis=1) * size * (wave @ wave) / 3)
+        for j in range(3):
+            entries = (across[i] * across[j]).sum(axis=1) / (4 * size)
+            matrix = matrix + coo_matrix((entries, (corner[:, i], corner[:, j])), (len(load), len(load)))
+    found = np.append(0, spsolve(matrix.tocsr()[1:, 1:], load[1:] - load.mean()))[number] - exact
+    return number, np.abs(found - found.mean()).max()
+
+
 def test_periodic_outlines(cvtmesh):
+    """Every vertex of a side has its copy, edges too, and linear elements find a wave on the torus."""
     rng = random.Random(5)
-    for k in range(30):
-        digits = rng.randrange(7)
-        x, y = (round(rng.uniform(-50, 50), digits) for _ in range(2))
-        w, h = (round(rng.uniform(1, 20), digits) for _ in range(2))
-        ring = [(x, y), (x + w, y), (x + w, y + h), (x, y + h)]
-        if k % 3 == 1:
-            ring = [(x, y), (x + .3 * w, y), (x + w, y), (x + w, y + h), (x + .3 * w, y + h), (x, y + h)]
-        if k % 3 == 2:
-            ring = [(x + w / 4, y), (x + 3 * w / 4, y), (x + w, y + h / 2), (x + 3 * w / 4, y + h),
-                    (x + w / 4, y + h), (x, y + h / 2)]
+    for k in range(18):
+        count, error, ring = random_cell(rng, k)
         cvtmesh.file("o.csv", "".join(f"{a!r},{b!r}\n" for a, b in ring))
-        for words in (("--size", min(w, h) / 4), ("--min-angle", 30, "--size", min(w, h) / 4)):
-            cvtmesh.call("mesh", "o.csv", "--periodic", *words, "-o", "m.vtu", "--pairs-out", "p.npy")
-            points, _ = read(cvtmesh)
-            pairs = cvtmesh.array("p.npy")
-            assert len(pairs) > 0
-            for a, b, axis in pairs:
-                assert struct.pack("d", points[a][1 - axis]) == struct.pack("d", points[b][1 - axis])
+        size = min(math.dist(ring[i], ring[i - 2]) for i in range(len(ring))) / 9
+        words = (("--size", size), ("--min-angle", 30, "--size", size), ("--size", "max"))[k // 3 % 3]
+        report = cvtmesh.report("mesh", "o.csv", "--periodic", *words, "-o", "m.vtu", "-o", "m.msh", "--pairs-out",
+                                "p.npy")
+        points, triangles = read(cvtmesh)
+        pairs = cvtmesh.array("p.npy")
+        assert {tuple(corner) for corner in ring} <= {tuple(place) for place in points.tolist()}
+        ways = np.array([(way["x"], way["y"]) for way in report["translations"]])
+        assert [way["number"] for way in report["translations"]] == list(range(count))
+        assert np.abs(points[pairs[:, 1]] - points[pairs[:, 0]] - ways[pairs[:, 2]]).max() <= error
+        if k % 3 == 0 and ring[0][1] == ring[1][1]:
+            assert all(struct.pack("d", points[a][1 - axis]) == struct.pack("d", points[b][1 - axis])
+                       for a, b, axis in pairs)
+        edges, times = np.unique(np.sort(np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]],
+                                                         triangles[:, [2, 0]]])), axis=0, return_counts=True)
+        border = {frozenset(edge) for edge in edges[times == 1].tolist()}
+        assert set().union(*border) == set(pairs[:, :2].ravel().tolist())
+        copies = 0
+        for number in range(count):
+            copy = {a: b for a, b, way in pairs.tolist() if way == number}
+            side = [edge for edge in border if edge <= set(copy)]
+            assert {frozenset(copy[v] for v in edge) for edge in side} <= border
+            copies += len(side)
+        assert 2 * copies == len(border)
+        number, off = solve_on_torus(points, triangles, pairs, ways)
+        assert number.max() + 1 == len(triangles) // 2  # Euler's formula on a torus
+        assert "--size" not in words or "max" in words or off * len(points) < 16, (k, off)
+        if k < 3:
+            assert "Error" not in output_of("gmsh", "-check", "m.msh", cwd=cvtmesh.path(), stderr=STDOUT)
+            section = cvtmesh.path("m.msh").read_text().split("$Periodic\n")[1]
+            assert int(section.split()[0]) == count
+
+
+def test_sides_that_are_copies(cvtmesh):
+    """Of several translations those with which copies do not overlap; walls that are copies; unequal sides."""
+    arcs = [(4 * (c in (1, 2)) + math.cos(a) * (1, -1)[c in (1, 2)], 4 * (c > 1) + math.sin(a) * (1, -1)[c > 1])
+            for c in range(4) for a in [math.pi / 12 * (k if c % 2 else 6 - k) for k in range(7)]]
+    wave = [(math.sin(2 * math.pi * k / 12) / 5, k / 3) for k in range(13)]
+    cases = {"voids at corners": (arcs, [(4, 0), (0, 4)]),
+             "blunted": ([(2, 0), (38, 0), (40, 2), (40, 38), (38, 40), (2, 40), (0, 38), (0, 2)], [(40, 0), (0, 40)]),
+             "bent": ([(0, 0)] + [(4 + a, b) for a, b in wave] + wave[:0:-1], [(4, 0), (0, 4)]),
+             "hexagon": ([(10, 0), (5, 8.66), (-5, 8.66), (-10, 0), (-5, -8.66), (5, -8.66)],
+                         [(15, 8.66), (15, -8.66), (0, 17.32)]),
+             "channel": ([(0, 0), (1, 1), (3, 3), (3, 5), (2, 4), (1.5, 3), (0, 2)], [(3, 3)])}
+    for name, (ring, ways) in cases.items():
+        cvtmesh.file("o.csv", "".join(f"{a!r},{b!r}\n" for a, b in ring))
+        report = cvtmesh.report("mesh", "o.csv", "--periodic", "--size", 2, "-o", "m.msh")
+        found = [(way["x"], way["y"]) for way in report["translations"]]
+        assert np.array(found) == pytest.approx(np.array(ways), abs=1e-9), name
+    for ring, reason in (([(0, 0), (4, 0), (3, 2), (0, 2)], "no side"),
+                         ([(0, 0), (4, 0), (4, 1), (4, 2), (4, 4), (0, 4), (0, 3), (0, 1)], "4 edges")):
+        cvtmesh.file("o.csv", "".join(f"{a},{b}\n" for a, b in ring))
+        cvtmesh.refused("mesh", "o.csv", "--periodic", "--size", 1, "-o", "m.msh", code=3, names=["o.csv", reason])
 
 
 def test_poly_files_mean_what_triangle_means(cvtmesh):

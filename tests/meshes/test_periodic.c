@@ -192,8 +192,6 @@ static void check_refined(const double *points, const cvtm_boundary *boundary, c
                           uint64_t seed) {
   DEFAULT_OPTIONS(cvtm_refine, options);
   options.min_angle = 28 + (double)(seed % 7);
-  options.paired_sides[2] = m->width;
-  options.paired_sides[3] = m->height;
   options.area = largest_area;
   options.area_context = m;
   cvtm_refinement *made = NULL;

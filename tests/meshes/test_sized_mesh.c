@@ -600,7 +600,7 @@ TEST(test_common_sides) {
 /* The left side is near to a hole, which makes its parts shorter, and those of its copy. */
 TEST(test_twins_are_divided_alike) {
   output out;
-  const int32_t twin[8] = {-1, 3, -1, 1, -1, -1, -1, -1};
+  int32_t twin[8] = {-1, 3, -1, 1, -1, -1, -1, -1};
   double side[2][200];
   int64_t count[2] = {0, 0};
   begin(1);
@@ -610,7 +610,7 @@ TEST(test_twins_are_divided_alike) {
   (void)add_point(3, 5);
   (void)add_point(3, 4);
   close_ring(first, 1, 0);
-  in.options.twin = twin;
+  in.boundary.twin = twin;
   make_and_check(&out, 100 - 2.8);
   for (int64_t v = 0; v < out.mesh.vertex_count; ++v) {
     const double *p = out.mesh.points + 2 * v;
