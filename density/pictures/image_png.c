@@ -250,8 +250,9 @@ typedef struct png_reader {
   size_t position;
   png_structp png;
   png_infop info;
-  unsigned char *all;   /* the pixels of an interlaced file */
-  unsigned char **rows; /* the rows of `all` */
+  unsigned char *all; /* the pixels of an interlaced file */
+  size_t row_bytes;
+  int passes; /* 1 without interlacing */
   cvtm_pixels pixels;
   cvtm_image *image;
   int orientation;
@@ -270,8 +271,9 @@ static void read_bytes(png_structp png, png_bytep target, size_t count) {
  * any, as the last channel. */
 static void set_transformations(png_reader *reader) {
   png_set_expand(reader->png); /* palette to RGB, fewer than 8 bits to 8, tRNS to alpha */
-  (void)png_set_interlace_handling(reader->png);
+  reader->passes = png_set_interlace_handling(reader->png);
   png_read_update_info(reader->png, reader->info);
+  reader->row_bytes = png_get_rowbytes(reader->png, reader->info);
 }
 
 /* Reads the code points in cICP if they are for full-range RGB. To libpng 1.6 this chunk is
@@ -353,16 +355,6 @@ static cvtm_status begin_png_pixels(png_reader *reader) {
       (int)png_get_image_height(reader->png, reader->info), reader->image, &reader->pixels);
 }
 
-static cvtm_status allocate_rows(png_reader *reader) {
-  const size_t row_bytes = png_get_rowbytes(reader->png, reader->info);
-  const size_t height = (size_t)reader->image->height;
-  reader->all = malloc(row_bytes * height);
-  reader->rows = malloc(height * sizeof *reader->rows);
-  if (reader->all == NULL || reader->rows == NULL) return cvtm_image_no_memory(reader->source);
-  for (size_t y = 0; y < height; ++y) reader->rows[y] = reader->all + y * row_bytes;
-  return CVTM_OK;
-}
-
 static cvtm_status prepare_png(png_reader *reader) {
   const cvtm_image_source *source = reader->source;
   png_uint_32 width = png_get_image_width(reader->png, reader->info);
@@ -371,13 +363,13 @@ static cvtm_status prepare_png(png_reader *reader) {
   /* Deflate expands a byte to at most 1032 bytes. */
   size_t file_row = png_get_rowbytes(reader->png, reader->info);
   CVTM_TRY(cvtm_image_check_ratio(source, (uint64_t)file_row * height, 1032));
-  const int interlaced = png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
   const int narrow = png_get_bit_depth(reader->png, reader->info) < 8;
   set_transformations(reader);
-  reader->is_plain =
-      !interlaced && !narrow && png_get_rowbytes(reader->png, reader->info) == file_row;
+  reader->is_plain = reader->passes == 1 && !narrow && reader->row_bytes == file_row;
   CVTM_TRY(begin_png_pixels(reader));
-  return interlaced ? allocate_rows(reader) : cvtm_pixels_begin_rows(source, &reader->pixels);
+  if (reader->passes == 1) return cvtm_pixels_begin_rows(source, &reader->pixels);
+  reader->all = malloc(reader->row_bytes * height);
+  return reader->all != NULL ? CVTM_OK : cvtm_image_no_memory(source);
 }
 
 /* Reads a plain file, after libpng has read the header of the first IDAT chunk. */
@@ -395,14 +387,16 @@ static cvtm_status read_plain_rows(png_reader *reader, int *done) {
 }
 
 static void read_by_libpng(png_reader *reader) {
-  if (reader->rows != NULL) {
-    png_read_image(reader->png, reader->rows); /* libpng completes all passes at once */
-    cvtm_pixels_store_rows(&reader->pixels, 0, reader->image->height, reader->all);
-  } else {
+  for (int pass = 0; pass < reader->passes; ++pass)
     for (int y = 0; y < reader->image->height; ++y)
-      png_read_row(reader->png, cvtm_pixels_row(&reader->pixels, y), NULL);
+      png_read_row(reader->png,
+                   reader->all != NULL ? reader->all + (size_t)y * reader->row_bytes
+                                       : cvtm_pixels_row(&reader->pixels, y),
+                   NULL);
+  if (reader->all != NULL)
+    cvtm_pixels_store_rows(&reader->pixels, 0, reader->image->height, reader->all);
+  else
     cvtm_pixels_finish_rows(&reader->pixels);
-  }
 }
 
 /* libpng's errors jump only into this function, which changes no local variable. */
@@ -435,7 +429,6 @@ cvtm_status cvtm_image_decode_png(const cvtm_image_source *source, cvtm_image *i
   png_destroy_read_struct(&reader.png, &reader.info, NULL);
   cvtm_pixels_end(&reader.pixels);
   free(reader.all);
-  free(reader.rows);
   return status == CVTM_OK ? cvtm_image_orient(source, reader.orientation, image) : status;
 }
 
