@@ -429,10 +429,11 @@ static int search_on(number_search *s, const cvtm_sized_figures *found, double c
   if (slope > steepest && slope < flattest) way = -error / slope;
   s->ends[error > 0 ? 0 : 1] = at;
   double next = at + fmax(-farthest, fmin(way, farthest));
-  if (!(next > s->ends[0] && next < s->ends[1])) next = 0.5 * (s->ends[0] + s->ends[1]);
+  const int has_ends = isfinite(s->ends[0]) && isfinite(s->ends[1]);
+  if (has_ends && !(next > s->ends[0] && next < s->ends[1])) next = 0.5 * (s->ends[0] + s->ends[1]);
   const double most = s->scale == factor ? INFINITY : longest_narrow;
-  const int goes_on =
-      !(error > 0 && *s->scale >= most) && (slope < flattest || fabs(at - s->last) < short_way);
+  const int goes_on = !(error > 0 && *s->scale >= most) &&
+                      (has_ends || slope < flattest || fabs(at - s->last) < short_way);
   s->last = at;
   s->last_error = error;
   *s->scale = fmin(exp(next), most);

@@ -85,6 +85,16 @@ def test_number_of_vertices_in_a_rectangle(cvtmesh, wanted):
     assert angles(points, triangles).mean() > 56.5
 
 
+def test_number_of_vertices_of_a_lattice(cvtmesh):
+    """The first sizes that are tried have exactly the number that is asked for."""
+    radius = lambda k: 30 / 3 ** .5 if k % 2 else 30  # of a star with twelve equal sides
+    cvtmesh.file("o.csv", "".join(f"{radius(k) * math.sin(math.pi * k / 6)!r},"
+                                  f"{radius(k) * math.cos(math.pi * k / 6)!r}\n" for k in range(12)))
+    cvtmesh.call("mesh", "o.csv", "-n", 120, "-o", "m.vtu")
+    points, triangles = read(cvtmesh)
+    assert len(points) == 121 and angles(points, triangles).min() > 59.9
+
+
 @pytest.mark.parametrize("wanted", [300, 450])
 def test_number_of_vertices_in_narrow_channels(cvtmesh, wanted):
     """With fewer vertices edges become longer than the channels are wide."""
