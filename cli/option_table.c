@@ -609,10 +609,11 @@ const cli_option_row cli_option_rows[] = {
    "sizes without a name, so that the mesh has about N vertices. Sizes with names stay. Where -n has no size without a "
    "name, all other edges have about the same length.", .words = "max"},
   {"boundary-name", 0, MESH, LIST(run.outline.boundary_names, "PART=NAME"), OTHER(DOMAIN),
-   "rename a part of the boundary of an outline; PART is its present name, such as hole-1, or just the number N of marker-N; can be "
-   "repeated",
+   "rename a part of the boundary of an outline; PART is its present name, such as hole-1 (hole: all holes), just the number N of "
+   "marker-N, or a place X,Y beside a side; can be repeated",
    .manual = "A name has up to 31 letters, digits, _ and -, and starts with a letter. The other options know the part "
-   "by its new name."},
+   "by its new name. Parts with the same name become one. X,Y=NAME is the side nearest to the place, in the unit of the "
+   "outline: as far as the boundary turns by less than 30 degrees."},
   {"grade", 0, MESH, REAL(run.outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
    "growth of sizes per unit of distance from the boundary; default: 0.15 with --size, 0.2 with -n"},
   {"simplify", 0, MESH, REAL(run.outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),

@@ -315,7 +315,7 @@ cvtm_status run_outline_carry_over(const cvtm_marks *given, const cvtm_boundary 
   const size_t edges = (size_t)divided->edge_count;
   cvtm_marks *made = &sizes->marks;
   free(made->mark);
-  *made = (cvtm_marks){0, malloc(((size_t)given->count + edges + 1) * sizeof *made->mark)};
+  *made = (cvtm_marks){.mark = malloc(((size_t)given->count + edges + 1) * sizeof *made->mark)};
   *size = sizes->edge_size != NULL ? malloc((edges + 1) * sizeof **size) : NULL;
   if (made->mark == NULL || (*size == NULL && sizes->edge_size != NULL))
     return cvtm_no_memory(error, "the curves");

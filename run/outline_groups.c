@@ -2,6 +2,8 @@
 #include "run/outline_parts.h"
 
 #include "base/geometry.h"
+#include "base/host.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,29 +21,125 @@ cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *erro
   return CVTM_OK;
 }
 
-/* Names a group by PART=NAME. */
-static cvtm_status rename_part(const char *text, cvtm_regions *r, cvtm_error *error) {
+int run_part_is_named(const char *part, const char *name) {
+  const size_t length = strlen(name);
+  return strncmp(part, name, length) == 0 && (part[length] == '\0' || part[length] == '-');
+}
+
+/* Reads the place of X,Y=NAME; returns 0 for PART=NAME. */
+static int read_place(const char *text, double place[2]) {
+  char *comma, *end;
+  place[0] = cvtm_strtod(text, &comma);
+  if (comma == text || *comma != ',') return 0;
+  place[1] = cvtm_strtod(comma + 1, &end);
+  return end > comma + 1 && *end == '=';
+}
+
+/* Marks the sides nearest to the places of --boundary-name: edges between vertices where the
+ * boundary turns by 30 degrees or more. of_edge: edge_count. */
+static cvtm_status mark_sides(const cvtm_outline *o, const cvtm_mesh *mesh, const cvtm_regions *r,
+                              cvtm_marks *marks, int32_t *of_edge, cvtm_error *error) {
+  const cvtm_run_list *names = &o->options.outline.boundary_names;
+  const size_t n = (size_t)mesh->vertex_count, edges = (size_t)r->edge_count;
+  const cvtm_boundary b = {.vertex_count = mesh->vertex_count,
+                           .edge_count = r->edge_count,
+                           .points = mesh->points,
+                           .edges = r->edges,
+                           .left = r->left,
+                           .right = r->right};
+  const cvtm_marks none = {0};
+  cvtm_scratch memory = {0};
+  uint8_t *is_smooth = cvtm_scratch_zeros(&memory, n, 1);
+  int32_t *parent = cvtm_scratch_take(&memory, edges, sizeof *parent),
+          *last = cvtm_scratch_zeros(&memory, n, sizeof *last); /* an edge at each vertex, plus 1 */
+  double place[2];
+  cvtm_status status =
+      memory.failed ? cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups")
+                    : run_outline_find_smooth(&b, NULL, 0, 0, &none, 0, of_edge, is_smooth, error);
+  for (int32_t e = 0; e < r->edge_count && status == CVTM_OK; ++e) parent[e] = e;
+  for (int32_t e = 0; e < 2 * r->edge_count && status == CVTM_OK; ++e) {
+    const int32_t v = r->edges[e];
+    if (is_smooth[v] && last[v] > 0) (void)cvtm_join_trees(parent, e / 2, last[v] - 1);
+    last[v] = e / 2 + 1;
+  }
+  for (int k = 0; k < names->count && status == CVTM_OK; ++k) {
+    if (!read_place(names->item[k], place)) continue;
+    cvtm_mark *m = &marks->mark[marks->count];
+    *m = (cvtm_mark){{0}, {0}, INT32_MAX - k, ""};
+    snprintf(m->name, sizeof m->name, "%s", strchr(names->item[k], '=') + 1);
+    double least = INFINITY;
+    int32_t nearest = 0;
+    for (int32_t e = 0; e < r->edge_count; ++e) {
+      const double distance = cvtm_segment_distance(mesh->points + 2 * (int64_t)r->edges[2 * e],
+                                                    mesh->points + 2 * (int64_t)r->edges[2 * e + 1],
+                                                    place[0], o->y_up ? -place[1] : place[1]);
+      if (distance < least) nearest = e;
+      least = fmin(least, distance);
+    }
+    for (int32_t e = 0; e < r->edge_count; ++e)
+      if (cvtm_root_of(parent, e) == cvtm_root_of(parent, nearest))
+        of_edge[e] = (int32_t)marks->count;
+    ++marks->count;
+  }
+  cvtm_scratch_free(&memory);
+  return status;
+}
+
+/* Names groups by PART=NAME; given: the groups with their names so far. */
+static cvtm_status rename_part(const char *text, const cvtm_group *given, cvtm_regions *r,
+                               cvtm_error *error) {
   const size_t length = strcspn(text, "=");
   const int is_marker = strspn(text, "-0123456789") == length;
   char part[CVTM_GROUP_NAME_BYTES], known[256] = "";
-  cvtm_group *found = NULL;
+  int found = 0, is_exact = 0;
   size_t used = 0;
   snprintf(part, sizeof part, "%s%.*s", is_marker ? "marker-" : "", (int)length, text);
+  for (int32_t k = 0; k < r->line_group_count; ++k) is_exact |= strcmp(given[k].name, part) == 0;
   for (int32_t k = 0; k < r->line_group_count; ++k) {
-    cvtm_group *group = &r->line_groups[k];
-    if (strcmp(group->name, part) == 0) found = group;
-    if (strcmp(group->name, text + length + 1) == 0)
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "--boundary-name %s: another part is called '%s'",
-                       text, group->name);
     if (used < sizeof known)
-      used += (size_t)snprintf(known + used, sizeof known - used, " %s", group->name);
+      used += (size_t)snprintf(known + used, sizeof known - used, " %s", given[k].name);
+    if (is_exact ? strcmp(given[k].name, part) != 0 : !run_part_is_named(given[k].name, part))
+      continue;
+    snprintf(r->line_groups[k].name, sizeof r->line_groups[k].name, "%s", text + length + 1);
+    found = 1;
   }
-  if (found == NULL)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "--boundary-name %s: the outline has no part '%s'; it has%s", text, part,
-                     known);
-  snprintf(found->name, sizeof found->name, "%s", text + length + 1);
-  return CVTM_OK;
+  return found ? CVTM_OK
+               : cvtm_fail(error, CVTM_ERROR_INPUT,
+                           "--boundary-name %s: the outline has no part '%s'; it has%s", text, part,
+                           known);
+}
+
+/* Gives the names of --boundary-name; groups with equal names become one. markers: NULL, or one per
+ * group. */
+static cvtm_status rename_parts(const cvtm_run_list *names, cvtm_regions *r, int32_t *markers,
+                                cvtm_error *error) {
+  const size_t count = (size_t)r->line_group_count;
+  cvtm_group *given = malloc((count + 1) * sizeof *given), *groups = r->line_groups;
+  int32_t *tag = malloc((count + 1) * sizeof *tag);
+  double place[2];
+  cvtm_status status = given != NULL && tag != NULL
+                           ? CVTM_OK
+                           : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
+  if (given != NULL) memcpy(given, groups, count * sizeof *given);
+  for (int k = 0; k < names->count && status == CVTM_OK; ++k)
+    if (!read_place(names->item[k], place)) status = rename_part(names->item[k], given, r, error);
+  int32_t kept = 0;
+  for (size_t k = 0; k < count && status == CVTM_OK; ++k) {
+    int32_t into = 0;
+    while (into < kept && strcmp(groups[into].name, groups[k].name) != 0) ++into;
+    tag[k] = into + 1;
+    if (into < kept) continue;
+    groups[kept] = groups[k];
+    groups[kept].tag = kept + 1;
+    if (markers != NULL) markers[kept] = markers[k];
+    ++kept;
+  }
+  for (int64_t e = 0; e < r->edge_count && status == CVTM_OK; ++e)
+    r->group[e] = tag[r->group[e] - 1];
+  if (status == CVTM_OK) r->line_group_count = kept;
+  free(given);
+  free(tag);
+  return status;
 }
 
 /* The markers of groups before these get other names; NULL if memory runs out. */
@@ -61,11 +159,15 @@ cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, cons
   const cvtm_marks *marks = o->sizes.marks.count > 0 ? &o->sizes.marks : &o->graph.marks;
   const cvtm_run_list *names = &o->options.outline.boundary_names;
   cvtm_mesh moved = *mesh;
-  cvtm_marks placed = {marks->count, malloc(((size_t)marks->count + 1) * sizeof *placed.mark)};
-  moved.points = malloc((2 * (size_t)mesh->vertex_count + 1) * sizeof *moved.points);
-  if (moved.points == NULL || placed.mark == NULL) {
-    free(moved.points);
-    free(placed.mark);
+  cvtm_scratch memory = {0};
+  cvtm_marks placed = {
+      marks->count,
+      cvtm_scratch_take(&memory, (size_t)marks->count + CVTM_RUN_LIST_MAX, sizeof *placed.mark),
+      NULL};
+  int32_t *of_edge = cvtm_scratch_take(&memory, (size_t)regions->edge_count, sizeof *of_edge);
+  moved.points = cvtm_scratch_take(&memory, (size_t)mesh->vertex_count, 2 * sizeof *moved.points);
+  if (memory.failed) {
+    cvtm_scratch_free(&memory);
     return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
   }
   if (marks->count > 0)
@@ -84,17 +186,21 @@ cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, cons
   }
   slack *= fmax(span[0] / span[1], span[1] / span[0]);
   const cvtm_domain image = {width, width, 0};
-  cvtm_status status = cvtm_regions_group_marked(&moved, image, o->graph.names, o->graph.name_count,
-                                                 &placed, slack, regions, error);
-  free(moved.points);
-  free(placed.mark);
+  cvtm_status status = CVTM_OK;
+  if (names->count > 0) {
+    status = mark_sides(o, mesh, regions, &placed, of_edge, error);
+    placed.of_edge = of_edge;
+  }
+  if (status == CVTM_OK)
+    status = cvtm_regions_group_marked(&moved, image, o->graph.names, o->graph.name_count, &placed,
+                                       slack, regions, error);
+  cvtm_scratch_free(&memory);
   if (status == CVTM_OK && markers != NULL) {
     *markers = mark_groups(regions);
     if (*markers == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
   }
-  for (int k = 0; k < names->count && status == CVTM_OK; ++k)
-    status = rename_part(names->item[k], regions, error);
-  return status;
+  return status == CVTM_OK ? rename_parts(names, regions, markers != NULL ? *markers : NULL, error)
+                           : status;
 }
 
 /* For qsort and bsearch. */

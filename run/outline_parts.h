@@ -196,6 +196,9 @@ void run_sizes_report(const run_sizes *sizes, cJSON *report);
 /* Checks --boundary-name, except for the names of parts; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *error);
 
+/* True if the part has the name; `hole` also stands for hole-1, hole-2, and so on. */
+int run_part_is_named(const char *part, const char *name);
+
 /* cvtm_regions_group_marked with the sides of the rectangle instead of the image's; then gives the
  * names of --boundary-name. markers: NULL, or receives a malloc'd marker per line group: that of
  * the file, else 1 for the boundary and 0 for the inside. */

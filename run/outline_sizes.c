@@ -185,12 +185,6 @@ static const char *group_name(const cvtm_group *groups, int32_t count, int32_t t
   return "";
 }
 
-/* True if the group has the name; `hole` also stands for hole-1, hole-2, and so on. */
-static int is_named(const char *group, const char *name) {
-  const size_t length = strlen(name);
-  return strncmp(group, name, length) == 0 && (group[length] == '\0' || group[length] == '-');
-}
-
 /* The region with a name, or with a number as its name; 0: none. */
 static int32_t region_named(const parts *p, const char *name) {
   char *end;
@@ -205,7 +199,7 @@ static int32_t region_named(const parts *p, const char *name) {
 static int edge_has_name(const parts *p, int64_t e, const char *name, int32_t region) {
   const cvtm_regions *r = &p->regions;
   if (region > 0) return r->left[e] == region || r->right[e] == region;
-  return is_named(group_name(r->line_groups, r->line_group_count, r->group[e]), name);
+  return run_part_is_named(group_name(r->line_groups, r->line_group_count, r->group[e]), name);
 }
 
 static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error) {

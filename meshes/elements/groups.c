@@ -131,7 +131,10 @@ int64_t cvtm_mark_find(const cvtm_marks *marks, int64_t first, const double *p, 
 static void label_marked(grouping *g) {
   int64_t last = 0;
   for (int64_t e = 0; e < g->count && g->marks != NULL; ++e) {
-    const int64_t at = cvtm_mark_find(g->marks, last, start_of(g, e), end_of(g, e), g->slack);
+    const int32_t *of_edge = g->marks->of_edge;
+    const int64_t at = of_edge != NULL && of_edge[e] >= 0
+                           ? of_edge[e]
+                           : cvtm_mark_find(g->marks, last, start_of(g, e), end_of(g, e), g->slack);
     if (at < 0) continue;
     const int32_t marker = g->marks->mark[at].marker;
     if (marker != 0 && marker != 1) g->edges[e].bounds = (label){MARKED, marker, 0};

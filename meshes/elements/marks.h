@@ -12,7 +12,9 @@ typedef struct cvtm_mark {
 
 typedef struct cvtm_marks {
   int64_t count;
-  cvtm_mark *mark; /* malloc'd */
+  cvtm_mark *mark;        /* malloc'd */
+  const int32_t *of_edge; /* per edge of the regions to be grouped: its mark, whatever lies there;
+                             -1: by its place; borrowed; NULL: all by their places */
 } cvtm_marks;
 
 /* The index of the segment within `slack` of both points, searched from `first` on; -1: none. */

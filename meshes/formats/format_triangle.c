@@ -100,21 +100,25 @@ static void find_outside(const cvtm_file_mesh *m, int64_t e, double place[2]) {
   place[1] = y;
 }
 
-/* The edge of a group with the largest difference in y; -1 if all its edges are horizontal. */
-static int64_t steepest_edge(const cvtm_file_mesh *m, int32_t group) {
+/* The edge of a hole with the largest difference in y; -1 if edges first .. end - 1, a curve, do
+ * not surround a hole. A hole with edges of several groups has a name instead of a curve around it.
+ */
+static int64_t steepest_edge(const cvtm_file_mesh *m, int64_t first, int64_t end) {
   const cvtm_regions *r = m->regions;
-  int64_t best = -1;
-  double most = 0;
-  for (int64_t e = 0; e < r->edge_count; ++e) {
-    if (r->group[e] != group) continue;
-    const double rise = fabs(m->points[2 * (int64_t)r->edges[2 * e + 1] + 1] -
-                             m->points[2 * (int64_t)r->edges[2 * e] + 1]);
-    if (rise > most) {
-      most = rise;
-      best = e;
-    }
+  const double *o = m->points + 2 * (int64_t)r->edges[2 * first];
+  int64_t best = -1, way = 0; /* way: 0 for a closed curve */
+  double most = 0, area = 0;
+  for (int64_t e = first; e < end; ++e) {
+    const double *p = m->points + 2 * (int64_t)r->edges[2 * e],
+                 *q = m->points + 2 * (int64_t)r->edges[2 * e + 1];
+    way += r->edges[2 * e + 1] - r->edges[2 * e];
+    area += (p[0] - o[0]) * (q[1] - o[1]) - (p[1] - o[1]) * (q[0] - o[0]);
+    if (fabs(q[1] - p[1]) > most) best = e;
+    most = fmax(most, fabs(q[1] - p[1]));
   }
-  return best;
+  const char *name = r->line_groups[r->group[first] - 1].name;
+  const int is_hole = strncmp(name, "hole-", 5) == 0 || (way == 0 && area < 0);
+  return r->right[first] == 0 && is_hole ? best : -1;
 }
 
 static void put_place(FILE *file, const double *place) {
@@ -128,10 +132,9 @@ static void write_holes(FILE *file, const cvtm_file_mesh *m) {
   for (int pass = 0; pass < 2; ++pass) {
     if (pass == 1) fprintf(file, "%" PRId32 "\n", holes);
     holes = 0;
-    for (int32_t g = 0; g < r->line_group_count; ++g) {
-      const int64_t e = strncmp(r->line_groups[g].name, "hole-", 5) == 0
-                            ? steepest_edge(m, r->line_groups[g].tag)
-                            : -1;
+    for (int64_t k = 0, end; k < r->edge_count; k = end) {
+      for (end = k; end < r->edge_count && r->curve[end] == r->curve[k];) ++end;
+      const int64_t e = steepest_edge(m, k, end);
       if (e < 0) continue;
       ++holes;
       if (pass == 0) continue;

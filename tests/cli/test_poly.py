@@ -8,7 +8,7 @@ import meshio
 import numpy as np
 import pytest
 
-from conftest import areas_of, cells_of, pgm_bytes
+from conftest import areas_of, cells_of, check_gmsh, pgm_bytes
 
 pytestmark = pytest.mark.usefixtures("two_threads")
 
@@ -373,9 +373,32 @@ def test_elements_of_inp_and_names_of_boundaries(cvtmesh):
     groups = meshio.read(cvtmesh.path("b.msh")).field_data
     assert {"wall", "inlet", "outlet", "left", "top", "region-1"} == set(groups)
     for word, code, said in (("6", 2, "PART=NAME"), ("6=", 2, "PART=NAME"), ("6=a b", 2, "PART=NAME"), ("6=7a", 2, "PART=NAME"),
-                             ("lid=a", 3, "no part 'lid'"), ("6=left", 3, "called 'left'")):
+                             ("lid=a", 3, "no part 'lid'"), ("1,=a", 3, "no part"), ("1,2", 2, "PART=NAME")):
         cvtmesh.refused("mesh", "b.poly", "--size", 1, "--boundary-name", word, "-o", "no.msh", code=code,
                         names=["--boundary-name", said])
+
+
+def test_parts_of_one_name_and_sides_by_place(cvtmesh):
+    """An L, whose notch has no side on the rectangle around it, with two holes and a blunt corner at (7, 0)."""
+    outer = "0,0\n7,0\n10,.5\n10,4\n4,4\n4,10\n0,10\n"
+    cvtmesh.file("l.csv", outer + "\n1,1\n2,1\n2,2\n1,2\n\n6,2\n7,2\n7,3\n6,3\n")
+    given = ("hole=bore", "left=wall", "5.5,4.4=wall", "3,-1=floor", "right=top", "top=right")
+    names = [word for name in given for word in ("--boundary-name", name)]
+    for words in ("--size", .5, "--size", "bore=0.2"), ("--min-angle", 30):
+        cvtmesh.call("mesh", "l.csv", *words, *names, "-o", "l.msh", "-o", "l.poly")
+        check_gmsh(cvtmesh.path("l.msh"))
+        found = meshio.read(cvtmesh.path("l.msh"))
+        tags = {tag: name for name, (tag, dimension) in found.field_data.items() if dimension == 1}
+        middle, length = {}, dict.fromkeys(tags.values(), 0)
+        for edge, tag in zip(cells_of(found, "line"), cells_of(found, "line", "gmsh:physical")):
+            a, b = found.points[edge, :2]
+            middle.setdefault(tags[tag], []).append((a + b) / 2)
+            length[tags[tag]] += math.dist(a, b)
+        assert length == pytest.approx({"wall": 16, "floor": 7 + math.hypot(3, .5), "bore": 8, "top": 3.5, "right": 4,
+                                        "outer": 6})
+        assert all(x in (0, 4) or y == 4 for x, y in middle["wall"]) and all(x == 4 for x, y in middle["outer"])
+        holes = [line.split() for line in cvtmesh.read("l.poly").decode().split("\n2\n")[-1].split("\n")[:2]]
+        assert sorted((int(float(x)), int(float(y))) for _, x, y in holes) == [(1, 1), (6, 2)]
 
 
 def test_boundaries_in_scikit_fem(cvtmesh):
