@@ -179,7 +179,7 @@ static int is_bad_edge(const cvtm_half_edges *m, int64_t h) {
 void cvtm_half_edges_restore(cvtm_half_edges *m) {
   while (m->depth > 0 && !m->out_of_memory) {
     const int64_t h = m->stack[--m->depth];
-    if (is_bad_edge(m, h)) cvtm_half_edges_flip(m, h);
+    if (is_bad_edge(m, h) && !cvtm_flip_is_fenced_off(m, h)) cvtm_half_edges_flip(m, h);
   }
 }
 

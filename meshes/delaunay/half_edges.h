@@ -6,6 +6,7 @@
 #include "meshes/delaunay/grid.h"
 #include "meshes/elements/twins.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { CVTM_WORTH_THREADS = 1 << 13 }; /* vertices or half-edges, for a loop over all */
@@ -27,6 +28,12 @@ typedef struct cvtm_change {
   cvtm_change_kind kind;
 } cvtm_change;
 
+/* A rectangle that flips may not leave. is_left: nonzero after a flip that would have. */
+typedef struct cvtm_fence {
+  cvtm_grid_point low, high;
+  int is_left;
+} cvtm_fence;
+
 /* Triangles and vertices keep their numbers; corner[3 * t] is -1 for a removed triangle, and at[v]
  * for a removed vertex. A half-edge with segment >= 0 is never flipped. Every function below except
  * cvtm_half_edges_flip keeps the triangles positively oriented. */
@@ -45,6 +52,7 @@ typedef struct cvtm_half_edges {
   int64_t change_count, change_capacity;
   int64_t *stack; /* half-edges that may have to be flipped */
   int64_t depth, stack_capacity;
+  cvtm_fence *fence; /* NULL: none */
   int out_of_memory; /* nonzero: the triangulation is invalid and can only be freed */
 } cvtm_half_edges;
 
@@ -171,6 +179,22 @@ static inline int32_t cvtm_end_of(const cvtm_half_edges *m, int64_t h) {
 /* The corner opposite to a half-edge. */
 static inline int32_t cvtm_apex_of(const cvtm_half_edges *m, int64_t h) {
   return m->corner[cvtm_half_before(h)];
+}
+
+/* Nonzero if a vertex is outside of the fence. */
+static inline int cvtm_is_fenced_off(const cvtm_half_edges *m, int32_t v) {
+  cvtm_fence *f = m->fence;
+  const cvtm_grid_point p = m->grid[v];
+  if (f == NULL || (p.x >= f->low.x && p.y >= f->low.y && p.x <= f->high.x && p.y <= f->high.y))
+    return 0;
+  f->is_left = 1;
+  return 1;
+}
+
+static inline int cvtm_flip_is_fenced_off(const cvtm_half_edges *m, int64_t h) {
+  return cvtm_is_fenced_off(m, m->corner[h]) || cvtm_is_fenced_off(m, cvtm_end_of(m, h)) ||
+         cvtm_is_fenced_off(m, cvtm_apex_of(m, h)) ||
+         cvtm_is_fenced_off(m, cvtm_apex_of(m, m->twin[h]));
 }
 
 static inline int64_t cvtm_orient_of(const cvtm_half_edges *m, int32_t a, int32_t b, int32_t c) {

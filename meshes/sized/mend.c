@@ -23,7 +23,7 @@ typedef struct patch {
 
 static int take_into_patch(cvtm_sizer *z, patch *p, int32_t v) {
   if (z->vertex[v].in_patch) return 1;
-  if (p->count == PATCH) return 0;
+  if (p->count == PATCH || cvtm_is_fenced_off(&z->m, v)) return 0;
   z->vertex[v].in_patch = 1;
   p->t[p->count] = z->vertex[v].place >= 0 ? z->places[z->vertex[v].place].t : 0;
   p->vertex[p->count++] = v;
@@ -156,7 +156,8 @@ static int keep_if_better(cvtm_sizer *z, int is_done, patch *p, double before) {
     if (patch_value(z, p) > before - hope) {
       settle_patch(z, p);
       cvtm_half_edges_restore(m);
-      is_better = !m->out_of_memory && patch_value(z, p) > before + gain;
+      is_better = !m->out_of_memory && !(m->fence != NULL && m->fence->is_left) &&
+                  patch_value(z, p) > before + gain;
     }
   }
   cvtm_half_edges_end(m, is_better);
@@ -325,39 +326,69 @@ static void find_degrees(cvtm_sizer *z) {
   }
 }
 
-/* Threads find the triangles, which are then changed one after another. */
+/* ---- All changes ---- */
+
+static int mend_if_sharp(cvtm_sizer *z, int64_t t) {
+  return is_sharp(&z->m, t) && mend_triangle(z, t);
+}
+
+static int mend_if_restless(cvtm_sizer *z, int64_t v) {
+  if (z->m.at[v] < 0 || z->vertex[v].is_still) return 0;
+  z->vertex[v].is_still = 1;
+  return mend_vertex(z, (int32_t)v);
+}
+
+/* Changes the mesh at the items 0 .. n - 1 that have a mark. corner: per item a corner; NULL: items
+ * are vertices. */
+static int64_t mend_marked(cvtm_sizer *z, const uint8_t *mark, int64_t n, int is_vertex,
+                           cvtm_sizer_mender mend) {
+  cvtm_half_edges *m = &z->m;
+  int64_t *item = NULL, count = 0, capacity = 0;
+  cvtm_grid_point *at = NULL;
+  const cvtm_growing arrays[] = {{&item, sizeof *item}, {&at, sizeof *at}};
+  for (int64_t i = 0; i < n && !m->out_of_memory; ++i) {
+    if (!mark[i]) continue;
+    m->out_of_memory = !cvtm_grow_all(arrays, 2, &capacity, count + 1);
+    if (m->out_of_memory) break;
+    at[count] = m->grid[is_vertex ? i : m->corner[3 * i]];
+    item[count++] = i;
+  }
+  const int64_t changed = m->out_of_memory ? 0 : cvtm_sizer_mend_items(z, item, at, count, mend);
+  free(item);
+  free(at);
+  return changed;
+}
+
 int64_t cvtm_sizer_mend_triangles(cvtm_sizer *z) {
   cvtm_half_edges *m = &z->m;
   const int64_t n = m->triangle_count;
-  int64_t changed = 0;
   uint8_t *mark = malloc((size_t)n + 1);
-  if (mark == NULL) {
-    m->out_of_memory = 1;
-    return 0;
-  }
+  m->out_of_memory |= mark == NULL;
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
-  for (int64_t t = 0; t < n; ++t) mark[t] = (uint8_t)is_sharp(m, t);
-  m->records_changes = 1;
-  for (int64_t t = 0; t < n && !m->out_of_memory; ++t)
-    if (mark[t] && is_sharp(m, t)) changed += mend_triangle(z, t);
-  m->records_changes = 0;
+  for (int64_t t = 0; t < (mark != NULL ? n : 0); ++t) mark[t] = (uint8_t)is_sharp(m, t);
+  const int64_t changed = mend_marked(z, mark, n, 0, mend_if_sharp);
   free(mark);
   return changed;
 }
 
+/* Changes wake vertices, at which more are tried in the next round. */
 int64_t cvtm_sizer_mend(cvtm_sizer *z) {
   cvtm_half_edges *m = &z->m;
-  int64_t changed = 0;
+  const int rounds = 4;
+  int64_t changed = 0, now = 1;
   find_degrees(z);
-#pragma omp parallel for schedule(static) if (m->vertex_count >= CVTM_WORTH_THREADS)
-  for (int64_t v = 0; v < m->vertex_count; ++v)
-    if (m->at[v] >= 0 && degree_error(z, (int32_t)v) == 0) z->vertex[v].is_still = 1;
-  m->records_changes = 1;
-  for (int64_t v = 0; v < m->vertex_count && !m->out_of_memory; ++v) {
-    if (m->at[v] < 0 || z->vertex[v].is_still || !cvtm_sizer_moves(z, (int32_t)v)) continue;
-    z->vertex[v].is_still = 1;
-    changed += mend_vertex(z, (int32_t)v);
+  for (int k = 0; k < rounds && now > 0; ++k) {
+    const int64_t n = m->vertex_count;
+    uint8_t *mark = malloc((size_t)n + 1);
+    m->out_of_memory |= mark == NULL;
+#pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
+    for (int64_t v = 0; v < (mark != NULL ? n : 0); ++v) {
+      if (m->at[v] >= 0 && degree_error(z, (int32_t)v) == 0) z->vertex[v].is_still = 1;
+      mark[v] = m->at[v] >= 0 && !z->vertex[v].is_still && cvtm_sizer_moves(z, (int32_t)v);
+    }
+    now = mend_marked(z, mark, n, 1, mend_if_restless);
+    changed += now;
+    free(mark);
   }
-  m->records_changes = 0;
   return changed + cvtm_sizer_mend_triangles(z);
 }

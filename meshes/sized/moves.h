@@ -60,6 +60,14 @@ static inline int cvtm_sizer_moves(const cvtm_sizer *z, int32_t v) {
   return (v >= z->fixed_count && z->vertex[v].place < 0) || cvtm_sizer_slides(z, v);
 }
 
+/* Changes the mesh at an item, a vertex or a triangle; returns 1 if it has. An item gets at most
+ * one vertex more. The changes stay inside the fence of the mesh. */
+typedef int (*cvtm_sizer_mender)(cvtm_sizer *z, int64_t item);
+/* Does so at all items, by threads where meshes are large; returns the number of changes. at: the
+ * places of the items. */
+int64_t cvtm_sizer_mend_items(cvtm_sizer *z, const int64_t *item, const cvtm_grid_point *at,
+                              int64_t count, cvtm_sizer_mender mend);
+
 /* Finds a position of a vertex inside, close by, where the sum of the values around it is larger;
  * returns 0 if there is none. */
 int cvtm_sizer_find_move(const cvtm_sizer *z, int32_t v, cvtm_sized_star *s, cvtm_grid_point *to);

@@ -679,6 +679,18 @@ TEST(test_large_lattice) {
   discard(&out);
 }
 
+/* Sizes grow from a hole with short edges. There rows end, and threads change the mesh in tiles. */
+TEST(test_changes_in_tiles) {
+  output out;
+  begin(1);
+  add_rectangle(0, 0, 130, 110);
+  add_circle(60, 50, 9, 400, 0, 1);
+  compare_threads();
+  make_and_check(&out, 130 * 110 - 200 * 81 * sin(2 * pi / 400));
+  assert_true(out.least > 38 && out.first > 44 && out.mean > 57);
+  discard(&out);
+}
+
 static int stop_at_once(const void *context) {
   (void)context;
   return 1;
