@@ -89,6 +89,12 @@ static int take_size(scanner *s, int64_t *value) {
   return 1;
 }
 
+static int is_known(char kind, int item) {
+  const int is_power = item == 1 || item == 2 || item == 4 || item == 8;
+  if (kind == 'b') return item == 1;
+  return is_power && (kind == 'i' || kind == 'u' || (kind == 'f' && item > 1));
+}
+
 static cvtm_status parse_descr(scanner *s, layout *l) {
   char text[16];
   skip_space(s);
@@ -98,11 +104,8 @@ static cvtm_status parse_descr(scanner *s, layout *l) {
   char order = text[0];
   l->kind = text[1];
   l->item = text[2] - '0';
-  int size_known = l->item == 1 || l->item == 2 || l->item == 4 || l->item == 8;
-  int kind_known = (l->kind == 'f' && l->item >= 2) || l->kind == 'i' || l->kind == 'u' ||
-                   (l->kind == 'b' && l->item == 1);
   int order_known = order == '<' || order == '>' || order == '=' || (order == '|' && l->item == 1);
-  if (!size_known || !kind_known || !order_known)
+  if (!is_known(l->kind, l->item) || !order_known)
     return cvtm_fail(s->error, CVTM_ERROR_INPUT, "%s: unsupported element type '%s'", s->name,
                      text);
   l->swap = l->item > 1 && ((order == '>' && !HOST_IS_BIG) || (order == '<' && HOST_IS_BIG));
@@ -155,17 +158,26 @@ static cvtm_status parse_dictionary(scanner *s, layout *l) {
   return CVTM_OK;
 }
 
+/* The number of elements of an array; -1 if a size is negative or no file holds so many. */
+static int64_t count_of_shape(int dimensions, const int64_t *shape) {
+  const int64_t most = INT64_MAX / 8;
+  int64_t count = 1;
+  int is_empty = 0;
+  for (int k = 0; k < dimensions; ++k) {
+    if (shape[k] < 0) return -1;
+    is_empty |= shape[k] == 0;
+  }
+  for (int k = 0; k < dimensions && !is_empty; ++k) {
+    if (count > most / shape[k]) return -1;
+    count *= shape[k];
+  }
+  return is_empty ? 0 : count;
+}
+
 /* Sets l->count. Fails if the elements need more than `available` bytes. */
 static cvtm_status count_elements(const scanner *s, layout *l, size_t available) {
-  int64_t count = 1;
-  int empty = 0;
-  for (int k = 0; k < l->dimensions; ++k) empty |= l->shape[k] == 0;
-  for (int k = 0; k < l->dimensions && !empty; ++k) {
-    if (count > INT64_MAX / 8 / l->shape[k])
-      return bad(s, "the NPY header claims more elements than any file holds");
-    count *= l->shape[k];
-  }
-  l->count = empty ? 0 : count;
+  l->count = count_of_shape(l->dimensions, l->shape);
+  if (l->count < 0) return bad(s, "the NPY header claims more elements than any file holds");
   uint64_t needed = (uint64_t)l->count * (uint64_t)l->item;
   if (needed > available)
     return cvtm_fail(s->error, CVTM_ERROR_INPUT,
@@ -266,29 +278,19 @@ static cvtm_status make_array(layout *l, unsigned char *bytes, const char *name,
   if (l->offset % (size_t)l->item != 0)
     data = memmove(bytes, data, (size_t)l->count * (size_t)l->item);
   if (l->swap) swap_items(data, l->count, l->item);
-  int ok = 1;
   if (l->fortran && l->dimensions > 1 && l->count > 0) {
     unsigned char *rows = malloc((size_t)l->count * (size_t)l->item);
-    ok = rows != NULL;
-    if (ok) {
-      transpose(l, data, rows);
-      free(bytes);
-      data = bytes = rows;
-    }
-  }
-  if (ok && l->kind == 'f' && l->item == 2) {
-    float *wide = widen_halves(data, l->count);
-    ok = wide != NULL;
-    if (ok) {
-      free(bytes);
-      data = bytes = (unsigned char *)wide;
-      l->item = 4;
-    }
-  }
-  if (!ok) {
+    if (rows != NULL) transpose(l, data, rows);
     free(bytes);
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
+    data = bytes = rows;
   }
+  if (data != NULL && l->kind == 'f' && l->item == 2) {
+    float *wide = widen_halves(data, l->count);
+    free(bytes);
+    data = bytes = (unsigned char *)wide;
+    l->item = 4;
+  }
+  if (data == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", name);
   array->kind = l->kind;
   array->item = l->item;
   array->dimensions = l->dimensions;
@@ -331,23 +333,12 @@ cvtm_status cvtm_npy_read(const char *path, cvtm_npy *array, cvtm_error *error) 
   return cvtm_npy_take(bytes, size, path, array, error);
 }
 
-static int is_known(char kind, int item) {
-  const int is_power = item == 1 || item == 2 || item == 4 || item == 8;
-  if (kind == 'b') return item == 1;
-  return is_power && (kind == 'i' || kind == 'u' || (kind == 'f' && item > 1));
-}
-
 cvtm_status cvtm_npy_open(const cvtm_input *source, cvtm_npy *array, cvtm_error *error) {
   const cvtm_npy *lent = source->array;
   if (lent == NULL) return cvtm_npy_read(source->name, array, error);
-  int64_t count = 1;
-  int fits = lent->dimensions >= 0 && lent->dimensions <= CVTM_NPY_MAX_DIMENSIONS;
-  for (int k = 0; fits && k < lent->dimensions; ++k) {
-    fits = lent->shape[k] >= 0 && (lent->shape[k] == 0 || count <= INT64_MAX / 8 / lent->shape[k]);
-    if (fits) count *= lent->shape[k];
-  }
+  const int fits = lent->dimensions >= 0 && lent->dimensions <= CVTM_NPY_MAX_DIMENSIONS;
   memset(array, 0, sizeof *array);
-  if (!fits || lent->count != count)
+  if (!fits || lent->count < 0 || lent->count != count_of_shape(lent->dimensions, lent->shape))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: the shape of the array does not match its number of elements",
                      source->name);
@@ -457,18 +448,10 @@ cvtm_status cvtm_npy_write(const char *path, char kind, int item, int dimensions
   if (!is_known(kind, item))
     return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                      "%s: NPY has no elements of kind '%c' with %d bytes", path, kind, item);
-  int64_t count = 1;
-  int is_empty = 0, is_large = 0;
-  for (int k = 0; k < dimensions; ++k) {
-    if (shape[k] < 0)
-      return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of size %" PRId64, path, shape[k]);
-    is_empty |= shape[k] == 0;
-    is_large |= shape[k] > 0 && count > INT64_MAX / item / shape[k];
-    if (!is_empty && !is_large) count *= shape[k];
-  }
-  if (is_empty) count = 0;
-  if (is_large && !is_empty)
-    return cvtm_fail(error, CVTM_ERROR_ARGUMENT, "%s: an array of too many elements", path);
+  const int64_t count = count_of_shape(dimensions, shape);
+  if (count < 0)
+    return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
+                     "%s: an array of a negative size or of too many elements", path);
   const cvtm_memory_output *wanted = cvtm_memory_output_find(path);
   if (wanted != NULL && wanted->array != NULL) {
     cvtm_npy made = {kind, item, dimensions, {0}, count, (void *)data, NULL};

@@ -147,9 +147,7 @@ static tmsize_t read_bytes(thandle_t handle, void *target, tmsize_t count) {
 }
 
 static tmsize_t write_bytes(thandle_t handle, void *source, tmsize_t count) {
-  (void)handle;
-  (void)source;
-  (void)count;
+  (void)handle, (void)source, (void)count;
   return 0;
 }
 
@@ -174,35 +172,33 @@ static int is_about_memory(const char *text) {
   return strstr(text, "Out of memory") != NULL || strstr(text, "Failed to allocate") != NULL;
 }
 
-CVTM_PRINTF(4, 0)
-static int on_error(TIFF *tiff, void *context, const char *module, const char *format,
-                    va_list arguments) {
-  tiff_reader *reader = context;
-  (void)tiff;
-  (void)module;
+/* Takes a message as the reason of a failure, a warning only if it is about the file's end. */
+CVTM_PRINTF(3, 0)
+static int take_message(tiff_reader *reader, int is_warning, const char *format,
+                        va_list arguments) {
   char text[sizeof reader->reason];
   vsnprintf(text, sizeof text, format, arguments);
   if (is_about_memory(text)) reader->lacks_memory = 1;
-  if (reader->reason[0] == 0) memcpy(reader->reason, text, sizeof text);
+  if (reader->reason[0] != 0 || (is_warning && strstr(text, "IO error") == NULL)) return 1;
+  memcpy(reader->reason, text, sizeof text);
+  reader->lost_tag |= is_warning;
   return 1;
 }
 
-/* Handles a warning: if the file ends within the values of a tag, such as a palette, libtiff only
- * warns, and guesses the values. */
+CVTM_PRINTF(4, 0)
+static int on_error(TIFF *tiff, void *context, const char *module, const char *format,
+                    va_list arguments) {
+  (void)tiff, (void)module;
+  return take_message(context, 0, format, arguments);
+}
+
+/* If the file ends within the values of a tag, such as a palette, libtiff only warns, and guesses
+ * the values. */
 CVTM_PRINTF(4, 0)
 static int on_warning(TIFF *tiff, void *context, const char *module, const char *format,
                       va_list arguments) {
-  tiff_reader *reader = context;
-  char text[sizeof reader->reason];
-  (void)tiff;
-  (void)module;
-  vsnprintf(text, sizeof text, format, arguments);
-  if (is_about_memory(text)) reader->lacks_memory = 1;
-  if (strstr(text, "IO error") != NULL && reader->reason[0] == 0) {
-    memcpy(reader->reason, text, sizeof text);
-    reader->lost_tag = 1;
-  }
-  return 1;
+  (void)tiff, (void)module;
+  return take_message(context, 1, format, arguments);
 }
 
 static cvtm_status bad_tiff(const tiff_reader *reader) {
@@ -406,13 +402,17 @@ static cvtm_colour_source find_profile(const tiff_reader *reader) {
   return (cvtm_colour_source){.profile = profile, .profile_size = size};
 }
 
+/* The number of samples of a pixel that are colours. */
+static int count_colours(const tiff_reader *reader) {
+  return reader->photometric == PHOTOMETRIC_RGB         ? 3
+         : reader->photometric == PHOTOMETRIC_SEPARATED ? 4
+                                                        : 1;
+}
+
 static cvtm_status begin_tiff_pixels(tiff_reader *reader) {
   const int has_alpha = reader->alpha_channel >= 0, has_palette = reader->palette[0] != NULL;
-  const int is_coloured = has_palette || reader->photometric == PHOTOMETRIC_RGB;
   const int is_multiplied = reader->associated && !has_palette;
-  const cvtm_pixel_layout layout = {.colours = reader->photometric == PHOTOMETRIC_SEPARATED ? 4
-                                               : is_coloured                                ? 3
-                                                                                            : 1,
+  const cvtm_pixel_layout layout = {.colours = has_palette ? 3 : count_colours(reader),
                                     .alpha = !has_alpha      ? CVTM_ALPHA_NONE
                                              : is_multiplied ? CVTM_ALPHA_MULTIPLIED
                                                              : CVTM_ALPHA_STRAIGHT,
@@ -467,12 +467,6 @@ static double float_at(const tiff_reader *reader, uint32_t x, uint32_t y) {
   float value;
   memcpy(&value, row + 4 * index, sizeof value);
   return (double)value;
-}
-
-static int count_colours(const tiff_reader *reader) {
-  return reader->photometric == PHOTOMETRIC_RGB         ? 3
-         : reader->photometric == PHOTOMETRIC_SEPARATED ? 4
-                                                        : 1;
 }
 
 /* Writes the colours of a pixel, then its alpha; returns the end of the values. */
