@@ -494,10 +494,10 @@ const cli_option_row cli_option_rows[] = {
    "then share the edges between regions. Shapes are the features of GeoJSON, the elements of SVG, and the rings of "
    "CSV. Where shapes overlap, the last one counts. Shapes with the same name are one region. A group has the name "
    "of its shape: for a feature the first of its properties name, material, label, region and class, else its id; "
-   "for an element of SVG inkscape:label or the id, except ids as editors make them (rect12). In an SVG with names, "
+   "for an element of SVG inkscape:label or the id, except ids as editors make them (rect12, path7-3). In an SVG with names, "
    "shapes without one, or called hole, hole-1 and so on, cut holes into the others. Characters other than letters, digits and hyphens become "
    "underscores. Lines and points of GeoJSON (LineString, MultiLineString, Point, MultiPoint) and lines of SVG "
-   "(line, polyline) are edges and vertices of the mesh, as far as they lie inside. Segments of a .poly file may also divide the plane, as with `mesh`.",
+   "(line, polyline, open paths without fill) are edges and vertices of the mesh, as far as they lie inside. Segments of a .poly file may also divide the plane, as with `mesh`.",
    .words = "auto none frame image mask= polygon= labels=", .file = CLI_READS, .set = cli_set_domain},
   {"region-name", 0, RUN, LIST(text.region_names, "N=NAME"), OTHER(DOMAIN),
    "name of region N in msh, inp and the report; can be repeated",

@@ -124,8 +124,8 @@ cvtm_status cvtm_points_read_bytes(const char *extension, const unsigned char *b
 
 /* The dots and strokes of an SVG file, in the order of the file, with the transforms of their
  * elements applied. Dots are circles, and touches of a pen: strokes of hardly any length. Strokes
- * are paths, lines, polylines and polygons after an attribute stroke-width; other shapes are
- * skipped. Arrays are malloc'd and owned. */
+ * are paths, lines, polylines and polygons with a stroke-width, their own or inherited; other
+ * shapes are skipped. Arrays are malloc'd and owned. */
 typedef struct cvtm_dots {
   int64_t count;
   double *points, *radius; /* 2 * count, count: user units */

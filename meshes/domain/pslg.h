@@ -67,10 +67,11 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
  * the last one counts; edges of shapes with names may cross. Shapes with the same name are one
  * region. The name of a GeoJSON feature is the first of its properties `name`, `material`, `label`,
  * `region` and `class`, in upper or lower case, else its `id`; the name of an SVG element is
- * inkscape:label or id, unless it is hole, hole-2 and so on, or the element's own with a number
- * (rect12). Characters other than letters, digits, _ and - become _. Lines (GeoJSON: LineString,
- * MultiLineString; SVG: line, polyline) and points (Point, MultiPoint) inside stay as segments with
- * the same region on both sides, and as vertices; lines may cross edges and each other. */
+ * inkscape:label or an id that no editor made (as rect12, path7-3), unless it is hole, hole-2 and
+ * so on. Characters other than letters, digits, _ and - become _. Lines (GeoJSON: LineString,
+ * MultiLineString; SVG: line, polyline, open paths without fill or area) and points (Point,
+ * MultiPoint) inside stay as segments with the same region on both sides, and as vertices; lines
+ * may cross edges and each other. */
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error);
 /* cvtm_pslg_read from memory; `name` is used in messages. */
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,

@@ -1,8 +1,9 @@
-/* SVG: reads circles and closed shapes, with the transforms of their elements applied. */
+/* SVG: reads circles, shapes and lines, with the transforms of their elements applied. */
 #include "base/file.h"
 #include "base/host.h"
 #include "base/portable.h"
 #include "meshes/formats/formats.h"
+#include "meshes/formats/svg_style.h"
 #include "meshes/mesh_file.h"
 
 #include <math.h>
@@ -17,10 +18,16 @@ typedef struct affine {
   int is_identity;
 } affine;
 
-/* Called for each drawn element outside definitions; attributes as in cvtm_xml_handlers. A status
- * other than CVTM_OK ends parsing. */
-typedef cvtm_status (*svg_visitor)(void *context, cvtm_source *source, const char *name,
-                                   const char **attributes, const affine *transform);
+typedef struct element {
+  const char *name, **attributes; /* as in cvtm_xml_handlers */
+  affine transform;
+  int is_filled;
+  double pen;          /* stroke-width; 0: none */
+  const char *used_as; /* the name of the <use> that shows it, or NULL */
+} element;
+
+/* Called for each drawn element. A status other than CVTM_OK ends parsing. */
+typedef cvtm_status (*svg_visitor)(void *context, cvtm_source *source, const element *e);
 
 static int at_digit(const cvtm_source *s) {
   return s->at < s->size && s->data[s->at] >= '0' && s->data[s->at] <= '9';
@@ -146,27 +153,35 @@ static cvtm_status read_transforms(cvtm_source *s, affine *transform) {
 
 /* ---- Elements ---- */
 
-/* An open element with a transform. */
-typedef struct level {
-  int64_t depth;
-  affine transform; /* of the element's content */
-} level;
+/* What an open element passes on to its content. */
+typedef struct state {
+  affine transform;
+  int is_skipped; /* a definition, or display: none */
+  int is_hidden, is_unfilled;
+  double pen; /* stroke-width; 0: none */
+} state;
 
 typedef struct document {
   cvtm_source *source;
+  const cvtm_source *whole; /* the document from its begin */
   svg_visitor visitor;
   void *context;
-  int64_t depth;      /* of open elements */
-  int64_t definition; /* depth of the definition that is being skipped; 0: none */
-  level *levels;
-  int64_t level_count, level_capacity;
+  cvtm_svg_sheet *sheet;
+  state *states; /* per open element, after that of the root */
+  int64_t depth, capacity;
+  const char *target; /* the id of the only element to visit; NULL: all are visited */
+  state of_target;
+  int64_t target_depth; /* 0: not found yet */
+  const char *used_as;
+  int nesting;   /* of <use> */
+  int64_t *left; /* the number of bytes that <use> may still parse */
 } document;
 
 /* Nonzero for elements whose contents are not drawn directly. */
-static int is_definition(const char *element) {
+static int is_definition(const char *name) {
   static const char *const names[] = {"defs", "clipPath", "mask", "symbol", "pattern", "marker"};
   for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k)
-    if (strcmp(element, names[k]) == 0) return 1;
+    if (strcmp(name, names[k]) == 0) return 1;
   return 0;
 }
 
@@ -179,7 +194,18 @@ static cvtm_source svg_value(const cvtm_source *source, const char *value) {
   return s;
 }
 
-/* Reads the attribute `name` as a number, optionally with px; 0 if it is absent. */
+/* The length in mm of the unit at the begin of a text; 0: none, or px. */
+static double unit_in_mm(const char *text) {
+  static const struct {
+    const char *name;
+    double mm;
+  } units[] = {{"mm", 1}, {"cm", 10}, {"in", 25.4}, {"pt", 25.4 / 72}, {"pc", 25.4 / 6}};
+  for (size_t k = 0; k < sizeof units / sizeof units[0]; ++k)
+    if (strncmp(text, units[k].name, 2) == 0) return units[k].mm;
+  return 0;
+}
+
+/* Reads the attribute `name` as a length in pixels; 0 if it is absent. */
 static cvtm_status svg_length(cvtm_source *source, const char **attributes, const char *name,
                               double *value) {
   const char *text = cvtm_xml_attribute(attributes, name);
@@ -188,7 +214,9 @@ static cvtm_status svg_length(cvtm_source *source, const char **attributes, cons
   cvtm_source s = svg_value(source, text);
   if (svg_take_number(&s, value) && isfinite(*value)) {
     const char *rest = text + s.at;
-    rest += strncmp(rest, "px", 2) == 0 ? 2 : 0;
+    const double mm = unit_in_mm(rest);
+    if (mm > 0) *value *= mm * 96 / 25.4;
+    rest += mm > 0 || strncmp(rest, "px", 2) == 0 ? 2 : 0;
     if (rest[strspn(rest, " \t\r\n")] == '\0') return CVTM_OK;
   }
   return cvtm_source_fail(source, "%s=\"%.40s\" is not a number of pixels", name, text);
@@ -202,42 +230,149 @@ static cvtm_status svg_lengths(cvtm_source *source, const char **attributes,
   return CVTM_OK;
 }
 
-static cvtm_status enter_transform(document *d, const char *value, affine *transform) {
-  cvtm_source s = svg_value(d->source, value);
-  CVTM_TRY(read_transforms(&s, transform));
-  if (!cvtm_grow(&d->levels, sizeof *d->levels, &d->level_capacity, d->level_count + 1))
-    return cvtm_source_no_memory(d->source);
-  d->levels[d->level_count++] = (level){d->depth, *transform};
+/* Nonzero for ids as editors make them: path12-3, Rectangle 4, Layer_1, XMLID_5_. */
+static int is_automatic(const char *id, const char *type) {
+  static const char *const words[] = {
+      "path", "rect", "circle", "ellipse", "polygon", "polyline", "rectangle", "line",  "g",
+      "use",  "svg",  "text",   "vector",  "star",    "group",    "layer",     "image", "XMLID"};
+  for (size_t k = 0; k < sizeof words / sizeof words[0]; ++k) {
+    const size_t length = strlen(words[k]), capital = id[0] == (words[k][0] & ~32);
+    if (strncmp(id + capital, words[k] + capital, length - capital) != 0) continue;
+    const char *rest = id + length;
+    if (*rest != 0 && rest[strspn(rest, "0123456789-_ ")] == 0) return 1;
+  }
+  return strcmp(id, type) == 0;
+}
+
+/* The name that a user gave an element; NULL: none. */
+static const char *name_of(const char *type, const char **attributes) {
+  const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
+  const char *id = cvtm_xml_attribute(attributes, "id");
+  if (label != NULL && *label != 0) return label;
+  return id != NULL && *id != 0 && !is_automatic(id, type) ? id : NULL;
+}
+
+/* Moves the content of an element by its x and y. */
+static cvtm_status move_by_place(cvtm_source *source, const char **attributes, affine *transform) {
+  static const char *const names[] = {"x", "y"};
+  double by[2];
+  CVTM_TRY(svg_lengths(source, attributes, names, 2, by));
+  const affine move = {1, 0, 0, 1, by[0], by[1], 0};
+  if (by[0] != 0 || by[1] != 0) *transform = compose(transform, &move);
   return CVTM_OK;
+}
+
+/* Applies the element's own transform and properties to the state that it inherits. */
+static cvtm_status enter(document *d, const char *name, const char **attributes, state *now) {
+  cvtm_token value;
+  double opacity;
+  const char *transform = cvtm_xml_attribute(attributes, "transform");
+  if (transform != NULL) {
+    cvtm_source s = svg_value(d->source, transform);
+    d->source->status = read_transforms(&s, &now->transform);
+  }
+  if (d->depth > 1 && (strcmp(name, "svg") == 0 || strcmp(name, "symbol") == 0)) {
+    if (cvtm_xml_attribute(attributes, "viewBox") != NULL)
+      return cvtm_source_fail(d->source, "<%s> with a viewBox inside the SVG is not supported",
+                              name);
+    CVTM_TRY(move_by_place(d->source, attributes, &now->transform));
+  }
+  if (cvtm_svg_property(d->sheet, name, attributes, "display", &value))
+    now->is_skipped |= cvtm_token_is(value, "none");
+  if (cvtm_svg_property(d->sheet, name, attributes, "visibility", &value))
+    now->is_hidden = cvtm_token_is(value, "hidden") || cvtm_token_is(value, "collapse");
+  if (cvtm_svg_property(d->sheet, name, attributes, "fill", &value))
+    now->is_unfilled = cvtm_token_is(value, "none") || cvtm_token_is(value, "transparent");
+  if (cvtm_svg_property(d->sheet, name, attributes, "fill-opacity", &value))
+    now->is_unfilled |= cvtm_token_number(value, &opacity) && opacity == 0;
+  if (cvtm_svg_property(d->sheet, name, attributes, "stroke-width", &value))
+    (void)cvtm_token_number(value, &now->pen);
+  return d->source->status;
+}
+
+static cvtm_status parse_document(document *d);
+
+/* Visits the element that a <use> shows. */
+static cvtm_status visit_used(const document *d, const char **attributes, const state *now) {
+  enum { DEEPEST = 16, COST = 4096 };
+  const char *href = cvtm_xml_attribute(attributes, "href"), *name = name_of("use", attributes);
+  if (href == NULL) href = cvtm_xml_attribute(attributes, "xlink:href");
+  if (href == NULL) return CVTM_OK;
+  *d->left -= (int64_t)d->whole->size + COST;
+  if (d->nesting == DEEPEST || *d->left < 0)
+    return cvtm_source_fail(d->source, "elements <use> are nested too deeply, or too many");
+  cvtm_source source = *d->whole;
+  document inner = *d;
+  inner.source = &source;
+  inner.states = NULL;
+  inner.depth = inner.capacity = inner.target_depth = 0;
+  inner.target = href + (*href == '#');
+  inner.of_target = *now;
+  CVTM_TRY(move_by_place(d->source, attributes, &inner.of_target.transform));
+  inner.used_as = name != NULL ? name : d->used_as;
+  ++inner.nesting;
+  d->source->status = parse_document(&inner);
+  if (d->source->status == CVTM_OK && inner.target_depth == 0)
+    return cvtm_source_fail(d->source, "<use> shows `%.40s`, which is not in the file", href);
+  return d->source->status;
 }
 
 static void start_element(void *context, const char *name, const char **attributes, int *stop) {
   document *d = context;
   cvtm_source *s = d->source;
-  (void)stop;
+  state now = d->depth > 0 ? d->states[d->depth - 1]
+                           : (state){.transform = identity, .is_skipped = d->target != NULL};
+  if (!cvtm_grow(&d->states, sizeof *d->states, &d->capacity, d->depth + 1)) {
+    cvtm_source_no_memory(s);
+    return;
+  }
   ++d->depth;
-  if (d->definition == 0 && is_definition(name)) d->definition = d->depth;
-  if (d->definition > 0) return;
-  affine whole = d->level_count > 0 ? d->levels[d->level_count - 1].transform : identity;
-  const char *transform = cvtm_xml_attribute(attributes, "transform");
-  if (transform != NULL) s->status = enter_transform(d, transform, &whole);
-  if (s->status == CVTM_OK) s->status = d->visitor(d->context, s, name, attributes, &whole);
+  const char *id = d->target_depth == 0 ? cvtm_xml_attribute(attributes, "id") : NULL;
+  *stop = d->target_depth > d->depth; /* the target has ended */
+  if (d->target == NULL && strcmp(name, "style") == 0) (void)cvtm_svg_sheet_read(d->sheet, s);
+  if (d->target != NULL && id != NULL && strcmp(id, d->target) == 0) {
+    now = d->of_target;
+    d->target_depth = d->depth;
+  } else {
+    now.is_skipped |= is_definition(name);
+  }
+  if (!now.is_skipped) (void)enter(d, name, attributes, &now);
+  d->states[d->depth - 1] = now;
+  if (now.is_skipped || s->status != CVTM_OK) return;
+  const element e = {name, attributes, now.transform, !now.is_unfilled, now.pen, d->used_as};
+  if (strcmp(name, "use") == 0)
+    s->status = visit_used(d, attributes, &now);
+  else if (!now.is_hidden)
+    s->status = d->visitor(d->context, s, &e);
 }
 
 static void end_element(void *context, const char *name) {
   document *d = context;
   (void)name;
-  if (d->definition == d->depth) d->definition = 0;
-  if (d->level_count > 0 && d->levels[d->level_count - 1].depth == d->depth) --d->level_count;
-  --d->depth;
+  /* nothing after the target is visited */
+  if (--d->depth < d->target_depth) d->target_depth = INT64_MAX;
+}
+
+static cvtm_status parse_document(document *d) {
+  static const cvtm_xml_handlers handlers = {start_element, end_element};
+  cvtm_xml_parse(d->source, &handlers, d);
+  free(d->states);
+  return d->source->status;
 }
 
 static cvtm_status svg_walk(cvtm_source *source, svg_visitor visitor, void *context) {
-  static const cvtm_xml_handlers handlers = {start_element, end_element};
-  document d = {.source = source, .visitor = visitor, .context = context};
-  cvtm_xml_parse(source, &handlers, &d);
-  free(d.levels);
-  return source->status;
+  const cvtm_source whole = *source;
+  cvtm_svg_sheet sheet = {0};
+  int64_t left = (int64_t)1 << 30;
+  document d = {.source = source,
+                .whole = &whole,
+                .visitor = visitor,
+                .context = context,
+                .sheet = &sheet,
+                .left = &left};
+  const cvtm_status status = parse_document(&d);
+  free(sheet.rules);
+  return status;
 }
 
 static cvtm_status svg_walk_file(const char *path, svg_visitor visitor, void *context,
@@ -259,7 +394,7 @@ typedef struct dot_reader {
   int64_t capacity, stroke_capacity, point_capacity;
   int64_t point_count; /* of the strokes, with that being read */
   int has_box, has_touches;
-  double pen;   /* the last stroke-width so far */
+  double pen;   /* stroke-width */
   double width; /* of the stroke being read, after its transform */
 } dot_reader;
 
@@ -359,27 +494,19 @@ typedef struct unit_reader {
 
 /* The length of a side in mm; 0 if it is absent or has no unit of length. */
 static double side_in_mm(const cvtm_source *source, const char **attributes, const char *name) {
-  static const struct {
-    const char *name;
-    double mm;
-  } units[] = {{"mm", 1}, {"cm", 10}, {"in", 25.4}, {"pt", 25.4 / 72}, {"pc", 25.4 / 6}};
   const char *text = cvtm_xml_attribute(attributes, name);
   double value = 0;
   if (text == NULL) return 0;
   cvtm_source s = svg_value(source, text);
-  if (!svg_take_number(&s, &value) || !(value > 0)) return 0;
-  for (size_t k = 0; k < sizeof units / sizeof units[0]; ++k)
-    if (strncmp(text + s.at, units[k].name, 2) == 0) return value * units[k].mm;
-  return 0;
+  return svg_take_number(&s, &value) && value > 0 ? value * unit_in_mm(text + s.at) : 0;
 }
 
 /* An svg_visitor: sets the unit. The viewBox is scaled to fit into width and height; without a
  * viewBox a user unit is 1/96 inch. */
-static cvtm_status read_unit(void *context, cvtm_source *source, const char *name,
-                             const char **attributes, const affine *transform) {
+static cvtm_status read_unit(void *context, cvtm_source *source, const element *e) {
   unit_reader *r = context;
-  (void)transform;
-  if (r->seen || strcmp(name, "svg") != 0) return CVTM_OK;
+  const char **attributes = e->attributes;
+  if (r->seen || strcmp(e->name, "svg") != 0) return CVTM_OK;
   dot_reader box = {0};
   const double width = side_in_mm(source, attributes, "width");
   const double height = side_in_mm(source, attributes, "height");
@@ -416,6 +543,7 @@ typedef struct outline {
   cvtm_ring_collector *rings;
   affine transform;
   dot_reader *strokes; /* NULL: rings */
+  int is_filled;
 } outline;
 
 typedef struct pen {
@@ -437,7 +565,8 @@ static cvtm_status add_outline_point(outline *o, double x, double y) {
 }
 
 static cvtm_status end_path(outline *o, int is_closed) {
-  return o->strokes != NULL ? end_stroke(o->strokes, is_closed) : cvtm_ring_close(o->rings);
+  if (o->strokes != NULL) return end_stroke(o->strokes, is_closed);
+  return is_closed ? cvtm_ring_close(o->rings) : cvtm_ring_end_path(o->rings, o->is_filled);
 }
 
 static cvtm_status end_line(outline *o) {
@@ -718,54 +847,46 @@ static cvtm_status read_rectangle(cvtm_source *source, const char **attributes, 
   return cvtm_ring_close(o->rings);
 }
 
-/* The name of a shape; NULL: none, an id as editors make them (rect12, path7-3), or that of a hole
- * (hole, hole-2). */
-static const char *name_of_shape(const char *element, const char **attributes) {
-  const char *label = cvtm_xml_attribute(attributes, "inkscape:label");
-  const char *id = cvtm_xml_attribute(attributes, "id"), *name = label != NULL ? label : id;
-  const size_t length = strlen(element);
-  if (name == NULL || *name == 0) return NULL;
-  const char *rest = strncmp(name, element, length) == 0 ? name + length
-                     : strncmp(name, "hole", 4) == 0     ? name + 4
-                                                         : name;
-  return rest != name && rest[strspn(rest, "0123456789-_")] == 0 ? NULL : name;
+/* The name of a shape; NULL: none, or that of a hole (hole, hole-2). */
+static const char *name_of_shape(const element *e) {
+  const char *name = e->used_as != NULL ? e->used_as : name_of(e->name, e->attributes);
+  if (name == NULL || strncmp(name, "hole", 4) != 0) return name;
+  return name[4 + strspn(name + 4, "0123456789-_")] == 0 ? NULL : name;
 }
 
 /* An svg_visitor: reads an outline. */
-static cvtm_status read_outline(void *context, cvtm_source *source, const char *name,
-                                const char **attributes, const affine *transform) {
-  outline o = {context, *transform, NULL};
-  CVTM_TRY(cvtm_ring_begin_shape(o.rings, name_of_shape(name, attributes)));
-  const int is_circle = strcmp(name, "circle") == 0;
-  if (is_circle || strcmp(name, "ellipse") == 0)
-    return read_ellipse(source, attributes, &o, is_circle);
-  if (strcmp(name, "rect") == 0) return read_rectangle(source, attributes, &o);
-  return read_lines(source, name, attributes, &o);
+static cvtm_status read_outline(void *context, cvtm_source *source, const element *e) {
+  outline o = {context, e->transform, NULL, e->is_filled};
+  CVTM_TRY(cvtm_ring_begin_shape(o.rings, name_of_shape(e)));
+  const int is_circle = strcmp(e->name, "circle") == 0;
+  if (is_circle || strcmp(e->name, "ellipse") == 0)
+    return read_ellipse(source, e->attributes, &o, is_circle);
+  if (strcmp(e->name, "rect") == 0) return read_rectangle(source, e->attributes, &o);
+  return read_lines(source, e->name, e->attributes, &o);
 }
 
 /* ---- Dots and strokes ---- */
 
 static cvtm_status read_stroke(dot_reader *r, const char *name, const char **attributes,
                                const affine *m) {
-  outline o = {NULL, *m, r};
+  outline o = {NULL, *m, r, 0};
   r->width = r->pen * (m->is_identity ? 1 : sqrt(fabs(m->xx * m->yy - m->xy * m->yx)));
   return r->width > 0 && isfinite(r->width) ? read_lines(r->source, name, attributes, &o) : CVTM_OK;
 }
 
 /* An svg_visitor: reads the boxes, the pen, strokes and circles. */
-static cvtm_status read_shape(void *context, cvtm_source *source, const char *name,
-                              const char **attributes, const affine *transform) {
+static cvtm_status read_shape(void *context, cvtm_source *source, const element *e) {
   dot_reader *r = context;
+  const char *name = e->name, **attributes = e->attributes;
   r->source = source;
   if (strcmp(name, "svg") == 0) {
     read_box(r, source, attributes, "data-picture");
     r->dots.has_picture |= r->dots.box[2] > 0;
     read_box(r, source, attributes, "viewBox");
   }
-  const char *width = cvtm_xml_attribute(attributes, "stroke-width");
-  if (width != NULL) r->pen = strtod(width, NULL);
-  return strcmp(name, "circle") == 0 ? read_circle(r, source, attributes, transform)
-                                     : read_stroke(r, name, attributes, transform);
+  r->pen = e->pen;
+  return strcmp(name, "circle") == 0 ? read_circle(r, source, attributes, &e->transform)
+                                     : read_stroke(r, name, attributes, &e->transform);
 }
 
 cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error) {

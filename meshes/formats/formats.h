@@ -321,6 +321,9 @@ cvtm_status cvtm_ring_add_point(cvtm_ring_collector *collector, double x, double
 cvtm_status cvtm_ring_add_curve_point(cvtm_ring_collector *collector, double x, double y);
 /* Ends the ring being read; drops it if it has no area. */
 cvtm_status cvtm_ring_close(cvtm_ring_collector *collector);
+/* Ends an open path: as a ring if its ends coincide, or if it is filled and has an area, else as a
+ * line. */
+cvtm_status cvtm_ring_end_path(cvtm_ring_collector *collector, int is_filled);
 /* Takes the points of the ring being read as those of a line, or as a single point. */
 cvtm_status cvtm_ring_end_line(cvtm_ring_collector *collector);
 

@@ -132,6 +132,24 @@ cvtm_status cvtm_ring_end_line(cvtm_ring_collector *c) {
   return CVTM_OK;
 }
 
+cvtm_status cvtm_ring_end_path(cvtm_ring_collector *c, int is_filled) {
+  const double rounding = 1e-9; /* of relative coordinates, relative to the size of the path */
+  double *p = c->rings.points == NULL ? NULL : c->rings.points + 2 * finished_points(c);
+  const int64_t count = c->open;
+  if (count > 2) {
+    double *end = p + 2 * count - 2;
+    cvtm_box box = cvtm_empty_box();
+    for (int64_t k = 0; k < count; ++k) cvtm_box_add(&box, p + 2 * k);
+    const double gap = fmax(fabs(end[0] - p[0]), fabs(end[1] - p[1]));
+    const int is_closed =
+        gap <= rounding * fmax(box.high[0] - box.low[0], box.high[1] - box.low[1]);
+    if (is_closed) memcpy(end, p, 2 * sizeof *p);
+    if ((is_closed || is_filled) && ring_has_area(p, count)) return cvtm_ring_close(c);
+  }
+  if (count < 2) c->open = 0; /* a pen that moves and does not draw */
+  return count < 2 ? CVTM_OK : cvtm_ring_end_line(c);
+}
+
 /* ---- Dividing rings that touch themselves in corners into loops ---- */
 
 /* Memory per corner of all rings. */
