@@ -276,8 +276,8 @@ static cvtm_status pair_sides(cvtm_outline *o, cvtm_error *error) {
       cvtm_regions_pair(&o->mesh, &o->boundary, o->origin, &o->regions, error);
   if (status != CVTM_OK || o->regions.unpaired == 0) return status;
   return cvtm_fail(error, CVTM_ERROR_INPUT,
-                   "--periodic: %lld points on sides of the outline have no copy on the other side",
-                   (long long)o->regions.unpaired);
+                   "--periodic: %lld %s on sides of the outline without a copy on the other side",
+                   (long long)o->regions.unpaired, o->regions.unpaired == 1 ? "point" : "points");
 }
 
 static cvtm_status triangulate_refined(cvtm_outline *o, cvtm_error *error) {

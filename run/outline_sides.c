@@ -278,6 +278,7 @@ static void number_ways(finder *f) {
 }
 
 static void find_pairs(finder *f, double slack) {
+  enum { TRIES = 64 }; /* a polygon of many short sides is no cell */
   int64_t found = 0;
   f->slack = slack;
   f->first_way = 0;
@@ -285,7 +286,7 @@ static void find_pairs(finder *f, double slack) {
   forget_ways(f, 0);
   make_hull(f);
   list_sides(f);
-  while (f->way_count < RUN_PERIODS_MOST) {
+  for (int tries = 0; tries < TRIES && f->way_count < RUN_PERIODS_MOST; ++tries) {
     side_pair *best = NULL;
     for (side_pair *s = f->sides; s < f->sides + f->side_count; ++s)
       if (!s->is_used && is_possible(f, s->way, s->length) &&
