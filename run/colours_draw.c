@@ -92,7 +92,7 @@ static cvtm_status allocate_canvas(colour_drawing *d, cvtm_error *error) {
   d->slope = cvtm_scratch_take(memory, dots, sizeof *d->slope);
   d->list = cvtm_scratch_take(memory, dots, sizeof *d->list);
   d->start = cvtm_scratch_zeros(memory, (size_t)d->columns * (size_t)d->rows + 1, sizeof *d->start);
-  d->c->radius = malloc(dots * sizeof *d->c->radius);
+  d->c->radius = calloc(dots, sizeof *d->c->radius);
   return memory->failed || d->c->radius == NULL ? cvtm_no_memory(error, "the colours of a drawing")
                                                 : CVTM_OK;
 }
@@ -474,17 +474,60 @@ static cvtm_status measure_spacings(const colour_drawing *d, cvtm_error *error) 
   return status;
 }
 
+/* Plots the lines of all pens into d->drawn, and compares each with its coverage. */
+static cvtm_status plot_lines(colour_drawing *d, cvtm_error *error) {
+  run_colours *c = d->c;
+  const int64_t pixels = (int64_t)c->domain.width * c->domain.height;
+  const run_scene scene = {.options = d->options,
+                           .domain = c->domain,
+                           .sites = d->sites,
+                           .radius = c->radius,
+                           .colours = c};
+  cvtm_status status = CVTM_OK;
+  for (int64_t p = 0; p < 3 * pixels; ++p) d->possible[p] = 1;
+  for (int k = 0; status == CVTM_OK && k < c->count; ++k) {
+    run_pen_figures *f = &c->figures[k];
+    cvtm_run_options of_pen;
+    run_stipples line = {0};
+    float *drawn = NULL;
+    const run_scene own = run_scene_of_pen(&scene, k, &of_pen);
+    if (own.count == 0) continue;
+    status = run_page_simulate(&own, CVTM_SVG_PATH, 1, c->domain, &drawn, error);
+    if (status == CVTM_OK)
+      status =
+          run_stipples_measure(&of_pen, c->domain, c->coverage[k], own.count, drawn, &line, error);
+    for (int a = 0; status == CVTM_OK && a < 3; ++a)
+      run_plot_lay(drawn, c->pens.inks.colour[k][a], pixels, d->possible + a * pixels);
+    free(drawn);
+    if (status == CVTM_OK) status = run_pen_width(&of_pen, c->domain, &f->largest, error);
+    f->smallest = f->largest;
+    f->likeness = line.likeness;
+    f->drawn = line.ink;
+    f->asked = line.picture_ink;
+  }
+  shrink_picture(d, d->possible, d->drawn);
+  c->is_measured = 1;
+  return status;
+}
+
+static cvtm_status draw_dots(colour_drawing *d, cvtm_error *error) {
+  cvtm_status status = make_cells_of_pens(d, error);
+  if (status == CVTM_OK) status = fit_sizes(d, error);
+  if (status == CVTM_OK) status = size_dots(d, 1, error);
+  if (status == CVTM_OK) status = render(d, error);
+  if (status == CVTM_OK) find_asked(d);
+  return status;
+}
+
 cvtm_status run_colours_draw(const cvtm_run_options *options, run_colours *c, const double *sites,
                              const cvtm_cells *cells, cvtm_error *error) {
   colour_drawing d = {.options = options, .c = c, .sites = sites, .all = cells};
   choose_grids(&d);
   cvtm_status status = allocate_canvas(&d, error);
-  if (status == CVTM_OK) status = make_cells_of_pens(&d, error);
+  if (status == CVTM_OK && !run_page_shows_line(options)) status = draw_dots(&d, error);
+  if (status == CVTM_OK && run_page_shows_line(options) && options->measure)
+    status = plot_lines(&d, error);
   if (status == CVTM_OK) run_colours_mix(c, d.possible);
-  if (status == CVTM_OK) status = fit_sizes(&d, error);
-  if (status == CVTM_OK) status = size_dots(&d, 1, error);
-  if (status == CVTM_OK) status = render(&d, error);
-  if (status == CVTM_OK) find_asked(&d);
   if (status == CVTM_OK) status = measure_spacings(&d, error);
   if (status == CVTM_OK && c->is_measured) status = measure_likeness(&d, error);
   free_drawing(&d);

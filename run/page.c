@@ -468,8 +468,7 @@ cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stip
   return status;
 }
 
-/* Multiplies the light of a plane by the fraction that the drawn ink transmits. */
-static void lay_plot(const float *drawn, double ink, int64_t pixels, float *light) {
+void run_plot_lay(const float *drawn, double ink, int64_t pixels, float *light) {
 #pragma omp parallel for schedule(static)
   for (int64_t p = 0; p < pixels; ++p) light[p] *= (float)(1 - (double)drawn[p] * (1 - ink));
 }
@@ -497,8 +496,8 @@ cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixe
     float *drawn = NULL;
     status = run_page_simulate(&own, shown, scale, canvas, &drawn, error);
     for (int c = 0; status == CVTM_OK && c < channels; ++c)
-      lay_plot(drawn, colours != NULL ? colours->pens.inks.colour[k][c] : 0, pixels,
-               plane + c * pixels);
+      run_plot_lay(drawn, colours != NULL ? colours->pens.inks.colour[k][c] : 0, pixels,
+                   plane + c * pixels);
     free(drawn);
   }
   if (status == CVTM_OK) {

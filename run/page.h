@@ -50,6 +50,9 @@ cvtm_status run_page_picture(const run_scene *scene, const char *path, cvtm_pixe
  * caller frees *drawn: the fraction of each pixel that is covered. */
 cvtm_status run_page_simulate(const run_scene *scene, cvtm_svg_kind shown, double scale,
                               cvtm_domain canvas, float **drawn, cvtm_error *error);
+/* Multiplies the light of a plane by the fraction that ink transmits. drawn: the fraction of each
+ * pixel that is covered; ink: the light that the ink itself transmits. */
+void run_plot_lay(const float *drawn, double ink, int64_t pixels, float *light);
 /* With a pen: compares a simulated plot of the scene with the ink wanted in each pixel. The plot
  * consists of touches or, with --svg path, of a line. */
 cvtm_status run_page_measure(const run_scene *scene, const float *tone, run_stipples *stipples,
