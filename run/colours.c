@@ -341,25 +341,44 @@ static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amo
   return status;
 }
 
-/* Sets c->points, for lines, and their numbers if they follow the inks. */
-static cvtm_status place_on_lines(cvtm_run_options *o, run_colours *c, double *amount,
-                                  run_dot_count *all, cvtm_error *error) {
+/* Sets c->points of pen k: of dots of one size, which overlap in dark places, and of a line. found:
+ * as for run_line_correct. */
+static cvtm_status place_by_ink(cvtm_run_options *own, run_colours *c, int k, run_dot_count *found,
+                                cvtm_error *error) {
   const int64_t pixels = count_canvas_pixels(c);
+  cvtm_ink piece;
+  int is_even;
+  CVTM_TRY(run_ink_find(own, c->domain, &piece, &is_even, error));
+  if (!is_even || own->points < 1) return CVTM_OK;
+  float *rho = c->points[k] = malloc((size_t)pixels * sizeof *rho);
+  if (rho == NULL) return cvtm_no_memory(error, "the colours of a drawing");
+  for (int64_t p = 0; p < pixels; ++p) rho[p] = c->coverage[k][p] * c->coverage[k][p];
+  CVTM_TRY(run_line_correct(own, c->domain, found, c->coverage[k], rho, error));
+  CVTM_TRY(cvtm_density_of_local_mean(c->domain, (double)own->points, &piece, rho, error));
+  for (int64_t p = 0; p < pixels; ++p) rho[p] = sqrtf(rho[p]);
+  return CVTM_OK;
+}
+
+/* Sets c->points, and the numbers of points of lines if these follow the inks. */
+static cvtm_status place_pens(cvtm_run_options *o, run_colours *c, double *amount,
+                              run_dot_count *all, cvtm_error *error) {
   const double share = (double)o->points / all->count; /* of the points that the inks need */
-  const int counts = share == 1 && o->preview.asked == 0;
-  for (int k = 0; k < c->count && run_page_shows_line(o); ++k) {
+  const double most_ink = 0.5;
+  const int is_line = run_page_shows_line(o);
+  const int counts = is_line && share == 1 && o->preview.asked == 0;
+  /* The inks of dots that keep a distance overlap less than in the model of cvtm_inks_mix. Where
+   * they cover much of the paper and their sizes are given, the picture would become dark. */
+  if ((is_line || run_colours_have_sizes(o, c)) && share * all->ink > most_ink)
+    o->colours.coupling = 0;
+  for (int k = 0; k < c->count; ++k) {
     cvtm_run_options own = run_options_of_pen(o, &c->pens, k);
     run_dot_count found = {.count = counts ? amount[k] : 0};
     own.points = (int64_t)round(share * amount[k]);
-    if (own.points < 1) continue;
-    float *rho = c->points[k] = malloc((size_t)pixels * sizeof *rho);
-    if (rho == NULL) return cvtm_no_memory(error, "the colours of a drawing");
-    for (int64_t p = 0; p < pixels; ++p) rho[p] = c->coverage[k][p] * c->coverage[k][p];
-    CVTM_TRY(run_line_correct(&own, c->domain, &found, c->coverage[k], rho, error));
+    own.preview.asked = (int64_t)round((double)o->preview.asked * amount[k] / all->count);
+    own.time_limit = o->time_limit / c->count;
+    CVTM_TRY(place_by_ink(&own, c, k, &found, error));
     if (counts) all->count += found.count - amount[k];
     if (counts) amount[k] = found.count;
-    for (int64_t p = 0; p < pixels; ++p)
-      rho[p] = (float)cvtm_ink_needed(CVTM_INK_LINE, sqrt((double)rho[p]));
   }
   if (counts) o->points = (int64_t)fmax(round(all->count), 1);
   return CVTM_OK;
@@ -381,7 +400,7 @@ cvtm_status run_colours_read(cvtm_run_options *o, cvtm_domain domain, float *rgb
     o->points = (int64_t)all.count;
     run_preview_limit(o);
   }
-  if (status == CVTM_OK) status = place_on_lines(o, c, amount, &all, error);
+  if (status == CVTM_OK) status = place_pens(o, c, amount, &all, error);
   if (status == CVTM_OK && counts) *dots = all;
   /* The points are distributed in the ratio of the dots that the inks need. */
   return status == CVTM_OK ? cvtm_classes_share(amount, c->count, o->points, c->start, error)

@@ -54,7 +54,7 @@ typedef struct run_colours {
   cvtm_domain domain;
   float *rgb;                       /* the picture: three planes */
   float *coverage[CVTM_INKS_MAX];   /* needed for the picture */
-  float *points[CVTM_INKS_MAX];     /* of lines: proportional to the density; else NULL */
+  float *points[CVTM_INKS_MAX];     /* per area, of dots of one size or of lines; else NULL */
   int64_t start[CVTM_INKS_MAX + 1]; /* the dots of pen k are start[k] .. start[k + 1] - 1 */
   cvtm_classes_result solved;
   double *radius; /* per dot */

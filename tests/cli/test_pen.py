@@ -403,12 +403,27 @@ def test_lines_of_several_pens_have_their_inks(cvtmesh):
     levels = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
     cvtmesh.file("c.ppm", b"P6 180 120 255\n" + (255 * levels).round().astype(np.uint8).tobytes())
     cvtmesh.file("two.pens", "magenta = #ff3fff\ncyan = #3fffff\n")
-    cvtmesh.call("run", "c.ppm", "--pen", "1px", "--colours", "two.pens", "--svg", "path", "-o", "a.svg")
+    report = cvtmesh.report("run", "c.ppm", "--pen", "1px", "--colours", "two.pens", "--svg", "path", "-o", "a.svg")
+    assert 0.97 < report["colour_error"]["contrast"] < 1.03
     steps = np.linspace(0, 1, 17)[:-1, None, None]
-    for (_, width, (line,)), ink in zip(read_layers(cvtmesh.path("a.svg")), asked):
+    for (_, width, (line,)), ink, pen in zip(read_layers(cvtmesh.path("a.svg")), asked, report["pens"]):
         drawn = plotted([((1 - steps) * line[:-1] + steps * line[1:]).reshape(-1, 2)], width, ink.shape)
+        assert pen["coverage"] == pytest.approx(drawn.mean(), rel=0.01)
+        assert pen["coverage_asked"] == pytest.approx(ink.mean(), rel=0.01)
         left, right = (drawn[:, half].mean() / ink[:, half].mean() for half in (np.s_[8:82], np.s_[98:172]))
         assert left == pytest.approx(1, abs=0.05) and right == pytest.approx(1, abs=0.05)
+
+
+def test_touches_of_several_pens_have_the_colours(cvtmesh):
+    """Inks that cover more than half of the paper: in the mixtures they overlap as if by chance."""
+    y, x = np.mgrid[:100, :140]
+    asked = np.stack([0.5 + 0.35 * np.sin(x / 15), 0.5 + 0.35 * np.sin((x + y) / 20)])
+    light = np.prod(1 - asked[..., None] * (1 - np.array([[1, 0.05, 1], [0.05, 1, 1]])[:, None, None]), 0)
+    levels = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    cvtmesh.file("c.ppm", b"P6 140 100 255\n" + (255 * levels).round().astype(np.uint8).tobytes())
+    cvtmesh.file("two.pens", "magenta = #ff3fff\ncyan = #3fffff\n")
+    found = cvtmesh.report("run", "c.ppm", "--pen", "1.5px", "--colours", "two.pens", "-o", "a.svg")["colour_error"]
+    assert 0.98 < found["contrast"] < 1.02 and found["mean"] < 0.006
 
 
 def test_a_line_has_the_ink_of_textures(cvtmesh):
