@@ -47,13 +47,18 @@ typedef struct cvtm_regions {
   int32_t *pairs; /* 3 * pair_count: a vertex, its copy on the translated side, and the number of
                      the translation */
   int32_t *edge_copy; /* per edge that is a copy: the original; else -1 */
+  /* Of an outline with named points; else 0 and NULL. */
+  int64_t point_count;
+  int32_t *points; /* 2 * point_count: a vertex and the tag of its point group, by ascending tag */
+  int32_t point_group_count;
+  struct cvtm_group *point_groups; /* by ascending tag, from 1 on */
 } cvtm_regions;
 
 void cvtm_regions_free(cvtm_regions *regions);
 
 enum { CVTM_GROUP_NAME_BYTES = 80 }; /* with the zero byte */
 
-/* A named set of triangles or of edges, for boundary conditions and materials. */
+/* A named set of triangles, of edges or of vertices, for boundary conditions and materials. */
 typedef struct cvtm_group {
   int32_t tag; /* >= 1; for triangles the number of the region */
   char name[CVTM_GROUP_NAME_BYTES];

@@ -228,21 +228,80 @@ static int compare_places(const void *left, const void *right) {
   return (a->y > b->y) - (a->y < b->y);
 }
 
-/* Finds the vertices of the file among those of the mesh. */
-static cvtm_status find_markers(cvtm_outline *o, cvtm_error *error) {
-  const size_t count = (size_t)o->graph.marked_count;
+/* Finds the vertices of the mesh at the given places, 2 * count; -1: none. */
+static cvtm_status find_vertices(const cvtm_mesh *mesh, const double *places, size_t count,
+                                 int32_t *vertex, cvtm_error *error) {
   cvtm_placed *list = malloc((count + 1) * sizeof *list);
   if (list == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for markers");
-  for (size_t k = 0; k < count; ++k)
-    list[k] = (cvtm_placed){o->graph.marked[2 * k], o->graph.marked[2 * k + 1], (int64_t)k};
+  for (size_t k = 0; k < count; ++k) {
+    list[k] = (cvtm_placed){places[2 * k], places[2 * k + 1], (int64_t)k};
+    vertex[k] = -1;
+  }
   qsort(list, count, sizeof *list, cvtm_compare_placed);
-  for (int64_t v = 0; v < o->mesh.vertex_count; ++v) {
-    const cvtm_placed key = {o->mesh.points[2 * v], o->mesh.points[2 * v + 1], 0};
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) {
+    const cvtm_placed key = {mesh->points[2 * v], mesh->points[2 * v + 1], 0};
     const cvtm_placed *found = bsearch(&key, list, count, sizeof *list, compare_places);
-    if (found != NULL) o->vertex_marker[v] = o->graph.vertex_marker[found->index];
+    if (found == NULL) continue;
+    while (found > list && compare_places(found - 1, &key) == 0) --found;
+    for (; found < list + count && compare_places(found, &key) == 0; ++found)
+      vertex[found->index] = (int32_t)v;
   }
   free(list);
   return CVTM_OK;
+}
+
+/* Gives the vertices of the file the markers of a .poly file. */
+static cvtm_status find_markers(cvtm_outline *o, cvtm_error *error) {
+  const size_t count = (size_t)o->graph.marked_count;
+  int32_t *vertex = malloc((count + 1) * sizeof *vertex);
+  o->vertex_marker = calloc((size_t)o->mesh.vertex_count + 1, sizeof *o->vertex_marker);
+  const cvtm_status status = vertex != NULL && o->vertex_marker != NULL
+                                 ? find_vertices(&o->mesh, o->graph.marked, count, vertex, error)
+                                 : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for markers");
+  for (size_t k = 0; k < count && status == CVTM_OK; ++k)
+    if (vertex[k] >= 0) o->vertex_marker[vertex[k]] = o->graph.vertex_marker[k];
+  free(vertex);
+  return status;
+}
+
+/* Nonzero if a region or a part of the boundary has the name. */
+static int is_taken(const cvtm_regions *r, const char *name) {
+  int taken = 0;
+  for (int32_t k = 0; k < r->area_group_count; ++k) taken |= !strcmp(r->area_groups[k].name, name);
+  for (int32_t k = 0; k < r->line_group_count; ++k) taken |= !strcmp(r->line_groups[k].name, name);
+  return taken;
+}
+
+/* Makes groups of the named points, whose marks are sorted by name. */
+static cvtm_status group_points(cvtm_outline *o, cvtm_error *error) {
+  const cvtm_marks *marks = &o->graph.marks;
+  const size_t count = (size_t)marks->count;
+  cvtm_regions *r = &o->regions;
+  cvtm_scratch memory = {0};
+  double *places = cvtm_scratch_take(&memory, count, 2 * sizeof *places);
+  int32_t *vertex = cvtm_scratch_take(&memory, count, sizeof *vertex);
+  r->points = malloc((count + 1) * 2 * sizeof *r->points);
+  r->point_groups = calloc(count + 1, sizeof *r->point_groups);
+  for (size_t k = 0; k < count && !memory.failed; ++k)
+    memcpy(places + 2 * k, marks->mark[k].from, 2 * sizeof *places);
+  const cvtm_status status = !memory.failed && r->points != NULL && r->point_groups != NULL
+                                 ? find_vertices(&o->mesh, places, count, vertex, error)
+                                 : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
+  for (size_t k = 0, last = count; k < count && status == CVTM_OK; ++k) {
+    const cvtm_mark *m = &marks->mark[k];
+    if (!run_mark_is_point(m) || vertex[k] < 0) continue;
+    if (last == count || marks->mark[last].marker != m->marker) {
+      cvtm_group *group = &r->point_groups[r->point_group_count++];
+      group->tag = r->point_group_count;
+      snprintf(group->name, sizeof group->name, "%s%s", m->name,
+               is_taken(r, m->name) ? "-point" : "");
+    }
+    r->points[2 * r->point_count] = vertex[k];
+    r->points[2 * r->point_count++ + 1] = r->point_group_count;
+    last = k;
+  }
+  cvtm_scratch_free(&memory);
+  return status;
 }
 
 cvtm_status run_outline_label(cvtm_outline *o, cvtm_error *error) {
@@ -253,11 +312,10 @@ cvtm_status run_outline_label(cvtm_outline *o, cvtm_error *error) {
     find_attributes(o);
     o->labels.attribute = o->attribute;
   }
+  if (o->graph.marks.count > 0) CVTM_TRY(group_points(o, error));
   if (o->graph.marked == NULL) return CVTM_OK;
-  o->vertex_marker = calloc((size_t)o->mesh.vertex_count + 1, sizeof *o->vertex_marker);
-  if (o->vertex_marker == NULL)
-    return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for markers");
+  CVTM_TRY(find_markers(o, error));
   o->labels.group = o->group_marker;
   o->labels.vertex = o->vertex_marker;
-  return find_markers(o, error);
+  return CVTM_OK;
 }

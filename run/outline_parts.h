@@ -196,6 +196,11 @@ void run_sizes_report(const run_sizes *sizes, cJSON *report);
 /* Checks --boundary-name, except for the names of parts; fails with CVTM_ERROR_USAGE. */
 cvtm_status run_outline_names_check(const cvtm_run_list *given, cvtm_error *error);
 
+/* True if the mark is of a point. */
+static inline int run_mark_is_point(const cvtm_mark *m) {
+  return m->from[0] == m->to[0] && m->from[1] == m->to[1];
+}
+
 /* True if the part has the name; `hole` also stands for hole-1, hole-2, and so on. */
 int run_part_is_named(const char *part, const char *name);
 
@@ -206,6 +211,6 @@ cvtm_status run_outline_group(const cvtm_outline *outline, const cvtm_mesh *mesh
                               const double sides[4], cvtm_regions *regions, int32_t **markers,
                               cvtm_error *error);
 
-/* Gives the grouped mesh, whose vertices have the places of the file, the labels of a .poly file.
- */
+/* Gives the grouped mesh, whose vertices have the places of the file, groups of named points and
+ * the labels of a .poly file. */
 cvtm_status run_outline_label(cvtm_outline *outline, cvtm_error *error);

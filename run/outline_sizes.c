@@ -202,7 +202,8 @@ static int edge_has_name(const parts *p, int64_t e, const char *name, int32_t re
   return run_part_is_named(group_name(r->line_groups, r->line_group_count, r->group[e]), name);
 }
 
-static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error) {
+static cvtm_status fail_name(const cvtm_outline *o, const parts *p, const char *name,
+                             cvtm_error *error) {
   char list[256] = "";
   size_t used = 0;
   for (int32_t k = 0; k < p->regions.area_group_count + p->regions.line_group_count; ++k) {
@@ -211,6 +212,9 @@ static cvtm_status fail_name(const parts *p, const char *name, cvtm_error *error
         line < 0 ? p->regions.area_groups[k].name : p->regions.line_groups[line].name;
     if (used < sizeof list) used += (size_t)snprintf(list + used, sizeof list - used, " %s", known);
   }
+  for (int64_t k = 0; k < o->graph.marks.count && used < sizeof list; ++k)
+    if (run_mark_is_point(&o->graph.marks.mark[k]))
+      used += (size_t)snprintf(list + used, sizeof list - used, " %s", o->graph.marks.mark[k].name);
   return cvtm_fail(error, CVTM_ERROR_INPUT, "--size: the outline has no part '%s'; it has%s", name,
                    list);
 }
@@ -252,7 +256,7 @@ static cvtm_status size_edges(run_sizes *sizes, const cvtm_outline *o, const par
   }
   free(first);
   free(from);
-  return found > 0 ? CVTM_OK : fail_name(p, rule->name, error);
+  return found > 0 ? CVTM_OK : fail_name(o, p, rule->name, error);
 }
 
 /* Lists the points of the outline with this name. */
@@ -260,7 +264,7 @@ static int take_points(const cvtm_outline *o, const char *name, cvtm_size_tree *
   int is_good = 1;
   for (int64_t k = 0; k < o->graph.marks.count && is_good; ++k) {
     const cvtm_mark *m = &o->graph.marks.mark[k];
-    if (memcmp(m->from, m->to, sizeof m->from) == 0 && strcmp(m->name, name) == 0)
+    if (run_mark_is_point(m) && strcmp(m->name, name) == 0)
       is_good = cvtm_size_tree_add(near, m->from[0], m->from[1], 0);
   }
   return is_good;
@@ -283,7 +287,7 @@ static cvtm_status find_places(const cvtm_outline *o, const parts *p, const char
       is_good = cvtm_size_tree_add(near, u[0] + t * (v[0] - u[0]), u[1] + t * (v[1] - u[1]), 0);
     }
   }
-  if (is_good && near->count == 0) return fail_name(p, name, error);
+  if (is_good && near->count == 0) return fail_name(o, p, name, error);
   if (is_good && cvtm_size_tree_build(near)) return CVTM_OK;
   return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for the sizes");
 }

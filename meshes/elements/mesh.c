@@ -27,6 +27,8 @@ void cvtm_regions_free(cvtm_regions *regions) {
   free(regions->group);
   free(regions->pairs);
   free(regions->edge_copy);
+  free(regions->points);
+  free(regions->point_groups);
   *regions = (cvtm_regions){0};
 }
 

@@ -455,6 +455,10 @@ static int64_t edge_count(const cvtm_file_mesh *m) {
   return m->regions != NULL ? m->regions->edge_count : 0;
 }
 
+static int64_t point_count(const cvtm_file_mesh *m) {
+  return m->regions != NULL ? m->regions->point_count : 0;
+}
+
 static int64_t count_runs(const int32_t *tags, int64_t count) {
   int64_t runs = 0;
   for (int64_t k = 0; k < count; k = find_run(tags, k, count).end) ++runs;
@@ -476,7 +480,9 @@ static void write_physical_names(FILE *file, const cvtm_file_mesh *m) {
     return;
   }
   fprintf(file, "$PhysicalNames\n%" PRId64 "\n",
-          (int64_t)r->line_group_count + r->area_group_count);
+          (int64_t)r->point_group_count + r->line_group_count + r->area_group_count);
+  for (int32_t k = 0; k < r->point_group_count; ++k)
+    fprintf(file, "0 %" PRId32 " \"%s\"\n", r->point_groups[k].tag, r->point_groups[k].name);
   for (int32_t k = 0; k < r->line_group_count; ++k)
     fprintf(file, "1 %" PRId32 " \"%s\"\n", r->line_groups[k].tag, r->line_groups[k].name);
   for (int32_t k = 0; k < r->area_group_count; ++k)
@@ -500,6 +506,20 @@ static void put_box(line *l, const cvtm_file_mesh *m, const int32_t *corners, in
     put_real(l, end[k][0]);
     put_real(l, end[k][1]);
     put_real(l, 0);
+  }
+}
+
+/* Each vertex of a point group is an entity. */
+static void put_points(line *l, const cvtm_file_mesh *m) {
+  for (int64_t k = 0; k < point_count(m); ++k) {
+    const int32_t *point = m->regions->points + 2 * k;
+    put_int(l, k + 1);
+    put_real(l, m->points[2 * (int64_t)point[0]]);
+    put_real(l, m->points[2 * (int64_t)point[0] + 1]);
+    put_real(l, 0);
+    put_size(l, 1);
+    put_int(l, point[1]);
+    end_line(l);
   }
 }
 
@@ -536,7 +556,8 @@ static void write_entities(FILE *file, const cvtm_file_mesh *m) {
   const int64_t curves = m->regions != NULL ? m->regions->curve_count : 0;
   const int64_t surfaces = m->regions != NULL ? count_runs(surface_tags(m), m->triangle_count) : 1;
   fputs("$Entities\n", file);
-  put_sizes(&l, 4, (const int64_t[]){0, curves, surfaces, 0});
+  put_sizes(&l, 4, (const int64_t[]){point_count(m), curves, surfaces, 0});
+  put_points(&l, m);
   put_curves(&l, m);
   if (m->regions == NULL) {
     put_int(&l, 1);
@@ -605,19 +626,22 @@ static void write_nodes_2(FILE *file, const cvtm_file_mesh *m) {
 /* Elements of one entity and one type. */
 typedef struct element_block {
   const cvtm_file_mesh *mesh;
-  int is_line;
+  int dimension;
   run items;
   int64_t tag; /* tag of the element before the first one */
 } element_block;
 
-static int element_type(const cvtm_file_mesh *m, int is_line) {
-  if (m->triangle_middle == NULL) return is_line ? LINE : TRIANGLE;
-  return is_line ? LINE_OF_3 : TRIANGLE_OF_6;
+static int element_type(const element_block *block) {
+  if (block->dimension == 0) return POINT;
+  if (block->mesh->triangle_middle == NULL) return block->dimension == 1 ? LINE : TRIANGLE;
+  return block->dimension == 1 ? LINE_OF_3 : TRIANGLE_OF_6;
 }
 
 static int element_nodes(const element_block *block, int64_t k, int32_t *node) {
-  return block->is_line ? cvtm_edge_nodes(block->mesh, block->items.first + k, node)
-                        : cvtm_triangle_nodes(block->mesh, block->items.first + k, node);
+  if (block->dimension == 0) *node = block->mesh->regions->points[2 * block->items.first];
+  if (block->dimension == 0) return 1;
+  return block->dimension == 1 ? cvtm_edge_nodes(block->mesh, block->items.first + k, node)
+                               : cvtm_triangle_nodes(block->mesh, block->items.first + k, node);
 }
 
 static char *put_nodes(char *to, const element_block *block, cvtm_scalar type, int64_t k) {
@@ -640,8 +664,11 @@ static char *element_item_2(char *to, const void *context, int64_t k) {
   const element_block *block = context;
   const cvtm_file_mesh *m = block->mesh;
   const int64_t entity = block->items.tag;
-  const int64_t group = block->is_line ? line_group(m, block->items.first) : entity;
-  const int64_t head[5] = {block->tag + k + 1, element_type(m, block->is_line), 2, group, entity};
+  const int64_t first = block->items.first;
+  const int64_t group = block->dimension == 0   ? m->regions->points[2 * first + 1]
+                        : block->dimension == 1 ? line_group(m, first)
+                                                : entity;
+  const int64_t head[5] = {block->tag + k + 1, element_type(block), 2, group, entity};
   for (int c = 0; c < 5; ++c) /* binary blocks have a header with the type and the number of tags */
     if (!m->binary || (c != 1 && c != 2))
       to = cvtm_text_value(to, !m->binary, CVTM_I32, 0, (double)head[c], ' ');
@@ -653,9 +680,9 @@ enum { MOST_ELEMENT_BYTES = 11 * (CVTM_TEXT_INTEGER + 1) };
 static void write_block(FILE *file, const element_block *block) {
   line l = {file, block->mesh->binary, 0};
   const int64_t count = block->items.end - block->items.first;
-  put_int(&l, block->is_line ? 1 : 2);
+  put_int(&l, block->dimension);
   put_int(&l, block->items.tag);
-  put_int(&l, element_type(block->mesh, block->is_line));
+  put_int(&l, element_type(block));
   put_size(&l, count);
   end_line(&l);
   cvtm_write_items(file, count, MOST_ELEMENT_BYTES, element_item, block);
@@ -665,22 +692,26 @@ static void write_block_2(FILE *file, const element_block *block) {
   line l = {file, 1, 0};
   const int64_t count = block->items.end - block->items.first;
   if (block->mesh->binary) {
-    put_int(&l, element_type(block->mesh, block->is_line));
+    put_int(&l, element_type(block));
     put_int(&l, count);
     put_int(&l, 2);
   }
   cvtm_write_items(file, count, MOST_ELEMENT_BYTES, element_item_2, block);
 }
 
-/* Calls `write` for the edges of every curve and the triangles of every region. */
+/* Calls `write` for named points, the edges of every curve and the triangles of every region. */
 static void write_blocks(FILE *file, const cvtm_file_mesh *m,
                          void (*write)(FILE *file, const element_block *block)) {
   int64_t tag = 0;
-  for (int is_line = 1; is_line >= 0; --is_line) {
-    const int32_t *tags = is_line ? curve_tags(m) : surface_tags(m);
-    const int64_t count = is_line ? edge_count(m) : m->triangle_count;
+  for (; tag < point_count(m); ++tag) {
+    const element_block block = {m, 0, {tag, tag + 1, (int32_t)tag + 1}, tag};
+    write(file, &block);
+  }
+  for (int dimension = 1; dimension <= 2; ++dimension) {
+    const int32_t *tags = dimension == 1 ? curve_tags(m) : surface_tags(m);
+    const int64_t count = dimension == 1 ? edge_count(m) : m->triangle_count;
     for (int64_t k = 0; k < count;) {
-      const element_block block = {m, is_line, find_run(tags, k, count), tag};
+      const element_block block = {m, dimension, find_run(tags, k, count), tag};
       write(file, &block);
       tag += block.items.end - k;
       k = block.items.end;
@@ -689,10 +720,12 @@ static void write_blocks(FILE *file, const cvtm_file_mesh *m,
 }
 
 static void write_elements(FILE *file, const cvtm_file_mesh *m) {
-  const int64_t triangles = m->triangle_count, edges = edge_count(m), all = edges + triangles;
+  const int64_t triangles = m->triangle_count, edges = edge_count(m), points = point_count(m),
+                all = points + edges + triangles;
   line l = {file, m->binary, 0};
-  const int64_t blocks =
-      triangles > 0 ? count_runs(curve_tags(m), edges) + count_runs(surface_tags(m), triangles) : 0;
+  const int64_t blocks = triangles > 0 ? points + count_runs(curve_tags(m), edges) +
+                                             count_runs(surface_tags(m), triangles)
+                                       : 0;
   fputs("$Elements\n", file);
   put_sizes(&l, 4, (const int64_t[]){blocks, all, all > 0, all});
   if (triangles > 0) write_blocks(file, m, write_block);
@@ -700,7 +733,7 @@ static void write_elements(FILE *file, const cvtm_file_mesh *m) {
 }
 
 static void write_elements_2(FILE *file, const cvtm_file_mesh *m) {
-  fprintf(file, "$Elements\n%" PRId64 "\n", edge_count(m) + m->triangle_count);
+  fprintf(file, "$Elements\n%" PRId64 "\n", point_count(m) + edge_count(m) + m->triangle_count);
   write_blocks(file, m, write_block_2);
   fputs(m->binary ? "\n$EndElements\n" : "$EndElements\n", file);
 }

@@ -400,6 +400,12 @@ static void write_inp(FILE *file, const cvtm_file_mesh *m) {
   if (m->triangle_count > 0) write_regions(file, m);
   for (int32_t g = 0; m->sets != NULL && g < m->regions->line_group_count; ++g)
     write_boundary(file, m, g);
+  for (int64_t k = 0; m->regions != NULL && k < m->regions->point_count; ++k) {
+    const int32_t *point = m->regions->points + 2 * k;
+    if (k == 0 || point[1] != point[-1])
+      fprintf(file, "*NSET, NSET=%s\n", m->regions->point_groups[point[1] - 1].name);
+    fprintf(file, "%" PRId32 "\n", point[0] + 1);
+  }
 }
 
 const cvtm_format cvtm_format_inp = {

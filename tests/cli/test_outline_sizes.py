@@ -16,7 +16,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import spsolve
 
-from conftest import check_gmsh, output_of
+from conftest import cells_of, check_gmsh, output_of
 
 PLATE = "0,0\n40,0\n40,30\n0,30\n\n" + "\n".join(
     f"{20 + 6 * math.cos(2 * math.pi * k / 24)!r},{15 + 6 * math.sin(2 * math.pi * k / 24)!r}"
@@ -292,6 +292,15 @@ def test_lines_and_points_stay(cvtmesh):
     assert found["weld"][0] == pytest.approx(inside + 30 + 30 + 30 * math.sqrt(2) - 10 * math.sqrt(2))
     assert found["side"][0] == pytest.approx(9) and "far" not in found
     assert {(1, 1), (5, 3), (36.3, 7.7), (28, 28), (25, 28)} <= places and (15, 15) not in places
+    for form in (), ("--format", "binary"), ("--format", "msh2"), ("--format", "msh2,binary", "--element-order", 2):
+        cvtmesh.call("mesh", "o.geojson", "--size", 2, *form, "-o", "p.msh", "-o", "p.inp")
+        check_gmsh(cvtmesh.path("p.msh"))
+        mesh = meshio.read(cvtmesh.path("p.msh"))
+        tag, dimension = mesh.field_data["probe"]
+        on = cells_of(mesh, "vertex")[cells_of(mesh, "vertex", "gmsh:physical") == tag]
+        assert dimension == 0 and set(map(tuple, mesh.points[on[:, 0], :2])) == {(1, 1), (5, 3), (36.3, 7.7)}
+        nodes = cvtmesh.read("p.inp").decode().split("*NSET, NSET=probe\n")[1].split()
+        assert sorted(map(int, nodes)) == sorted(on[:, 0] + 1)
     points, triangles = read(cvtmesh)
     edges, length = lengths(points, triangles)
     away = np.hypot(*((points[edges[:, 0]] + points[edges[:, 1]]) / 2 - (36.3, 7.7)).T)
@@ -303,7 +312,7 @@ def test_lines_and_points_stay(cvtmesh):
         assert again["weld"][0] == pytest.approx(found["weld"][0]) and (36.3, 7.7) in places
     assert again["weld"][1] > 250
     cvtmesh.refused("mesh", "o.geojson", "--size", 2, "--size", "far=1", "-o", "m.msh", code=3,
-                    names=["no part 'far'"])
+                    names=["no part 'far'", " probe"])
 
 
 def test_lines_of_svg_stay(cvtmesh):
