@@ -196,11 +196,11 @@ const cli_option_row cli_option_rows[] = {
   {"format", 0, VORONOI | MINIMIZE | DENSITY | SEGMENT, TEXT(text.format, "EXTENSION"), OTHER(BASIC), "format of standard output, as an extension", .set = cli_set_format},
   {"format", 0, RUN | MESH | VIEW | LCP, TEXT(text.format, "LIST"), OTHER(BASIC),
    "how files are written; words separated by commas: ascii or binary, for mesh formats that have both; zlib or "
-   "lz4, the compression of vtu; msh2, version 2.2 of Gmsh's format; cpe or shell, the elements of inp. The last word may be the "
+   "lz4, the compression of vtu; msh2, version 2.2 of Gmsh's format; cps, cpe or shell, the elements of inp. The last word may be the "
    "extension that names the format of standard output",
    .manual = "`ascii` writes text in formats that are binary by default. `binary` writes msh in binary form. Triangles of inp are in plane stress "
-   "(CPS3, CPS6), with `cpe` in plane strain (CPE3, CPE6), with `shell` shells (S3, S6). "
-   "`cvtmesh info` lists the compressions of this build.", .words = "ascii binary zlib lz4 msh2 cpe shell", .set = cli_set_format},
+   "(`cps`: CPS3, CPS6), with `cpe` in plane strain (CPE3, CPE6), with `shell` shells (S3, S6). "
+   "`cvtmesh info` lists the compressions of this build.", .words = "ascii binary zlib lz4 msh2 cps cpe shell", .set = cli_set_format},
   {"layers", 0, RUN | MESH, TEXT(text.layers, "LIST"), OTHER(DRAWING),
    "what a picture shows, separated by commas: density, cells, cell-edges, triangles, mesh-edges, sites, stipples", .set = cli_set_layers},
   {"picture-size", 0, RUN | MESH | VIEW, INTEGER(run.picture_size, "PIXELS", 0, 16384), OTHER(BASIC),

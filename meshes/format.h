@@ -51,7 +51,8 @@ typedef struct cvtm_file_beside {
 enum { CVTM_FILES_BESIDE = 3 };
 
 typedef struct cvtm_format {
-  const char *extension, *alias; /* in lower case; alias: another extension, or NULL */
+  const char *extension, *alias; /* in lower case; alias: another extension, of formats that
+                                    are only read several with blanks between, or NULL */
   const char *help;              /* what the format is, and who uses it */
   const char *manual;            /* more sentences, with the markup of an option's text; or NULL */
   unsigned properties;           /* bits above that are not roles */

@@ -171,7 +171,15 @@ cvtm_status run_expression_parse(const char *text, run_expression *made, cvtm_er
   made->count = made->name_count = 0;
   CVTM_TRY(parse_sum(&p));
   skip_blanks(&p);
-  return *p.at == '\0' ? CVTM_OK : fail(&p, "an operator");
+  if (*p.at != '\0') return fail(&p, "an operator");
+  int is_constant = 1;
+  for (int k = 0; k < made->count; ++k) {
+    const int code = made->step[k].code;
+    is_constant &= code == NUMBER || code == OF_ONE || code == OF_TWO;
+  }
+  if (is_constant && isinf(run_expression_value(made, 0, 0, NULL, NULL)))
+    return cvtm_fail(error, CVTM_ERROR_USAGE, "'%s' is infinite", text);
+  return CVTM_OK;
 }
 
 double run_expression_value(const run_expression *e, double x, double y, run_distance distance,

@@ -34,8 +34,8 @@ static cvtm_status read_size(const cvtm_run_options *o, const char *text, run_si
   }
   if (run_lengths_parse(text, &size) && size.count == 1) {
     rule->unit = size.unit;
-    if (!(size.value[0] > 0))
-      return run_usage_error(error, "--size %s: a size must be positive", text);
+    if (!(size.value[0] > 0) || isinf(size.value[0]))
+      return run_usage_error(error, "--size %s: a size must be positive and finite", text);
     rule->formula.count = 1;
     rule->formula.step[0].value = size.value[0];
     if (rule->unit < 0 || !(run_unit_mm(rule->unit) > 0) || run_has_page(o)) return CVTM_OK;

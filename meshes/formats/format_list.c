@@ -28,13 +28,23 @@ int cvtm_format_has(const cvtm_format *f, unsigned bits) {
   return ((roles | f->properties) & bits) == bits;
 }
 
+static int is_among(const char *words, const char *word) {
+  const size_t length = strlen(word);
+  while (words != NULL && *words != '\0') {
+    const size_t end = strcspn(words, " ");
+    if (end == length && strncmp(words, word, length) == 0) return 1;
+    words += end + (words[end] == ' ');
+  }
+  return 0;
+}
+
 const cvtm_format *cvtm_format_find(const cvtm_format *const *list, const char *extension,
                                     unsigned bits) {
   for (; *list != NULL; ++list) {
     const cvtm_format *f = *list;
-    const int is_named = strcmp(f->extension, extension) == 0 ||
-                         (f->alias != NULL && strcmp(f->alias, extension) == 0);
-    if (is_named && cvtm_format_has(f, bits)) return f;
+    if ((strcmp(f->extension, extension) == 0 || is_among(f->alias, extension)) &&
+        cvtm_format_has(f, bits))
+      return f;
   }
   return NULL;
 }

@@ -734,7 +734,7 @@ static cvtm_status check_rings(cvtm_polygons *rings, const char *name, cvtm_erro
 /* ---- Reading ---- */
 
 const cvtm_format cvtm_format_geojson = {.extension = "geojson",
-                                         .alias = "json",
+                                         .alias = "json ndjson geojsonl geojsons",
                                          .help = "GeoJSON: polygons, lines and points to keep",
                                          .read_polygons = read_geojson};
 

@@ -173,7 +173,8 @@ def test_regions(cvtmesh):
 
 def test_refusals(cvtmesh):
     cvtmesh.file("plate.csv", PLATE)
-    for words, name in ((("--size", "hole=1"), "without a name"), (("--size", -1), "--size"),
+    for words, name in ((("--size", "hole=1"), "without a name"), (("--size", "1/0"), "'1/0' is infinite"),
+                        (("--size", "1e400"), "finite"), (("--size", -1), "--size"),
                         (("--size", "2mm"), "--pixel-size"), (("--size", "max", "-n", 9), "max"),
                         (("--size", "=2"), "name"),
                         (("--points", 40, "--min-angle", 20), "--min-angle"),
@@ -181,6 +182,18 @@ def test_refusals(cvtmesh):
         cvtmesh.refused("mesh", "plate.csv", *words, "-o", "m.vtu", code=2, names=[name])
     cvtmesh.refused("mesh", "plate.csv", "--size", 1e-3, "-o", "m.vtu", code=3, names=["triangles"])
     cvtmesh.refused("mesh", "plate.csv", "--size", 1e-12, "-o", "m.vtu", code=3, names=["too small"])
+
+
+def test_values_on_lines(cvtmesh):
+    """The text of a .geojson file with a value on each line is read by its other extensions, too."""
+    text = "".join(json.dumps(feature("Polygon", [[[x, 0], [x + 5, 0], [x + 5, 4], [x, 4], [x, 0]]], name)) + "\n"
+                   for x, name in ((0, "a"), (5, "b")))
+    for ending in ("geojson", "ndjson", "geojsonl", "geojsons"):
+        cvtmesh.file(f"o.{ending}", text)
+        cvtmesh.call("mesh", f"o.{ending}", "--size", 1, "-o", f"{ending}.vtu")
+        assert cvtmesh.read(f"{ending}.vtu") == cvtmesh.read("geojson.vtu")
+    cvtmesh.refused("mesh", "o.ndjson", "--size", 1, "-o", "-", "--format", "cpx", code=2,
+                    names=["--format: 'cpx'", "cps, cpe, shell"])
 
 
 def test_max_is_the_mesh_of_fewest_triangles(cvtmesh):

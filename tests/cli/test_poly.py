@@ -363,7 +363,7 @@ def test_elements_of_inp_and_names_of_boundaries(cvtmesh):
     text = text.replace("5 5 6\n6 6 7\n7 7 5\n", "5 5 6 0\n6 6 7 0\n7 7 5 0\n")
     cvtmesh.file("b.poly", text)
     names = ["--boundary-name", "6=wall", "--boundary-name", "hole-1=inlet", "--boundary-name", "right=outlet"]
-    for words, kind in ((), "CPS3"), (("--format", "cpe"), "CPE3"), (("--format", "shell"), "S3"), (
+    for words, kind in (("--format", "cps"), "CPS3"), (("--format", "cpe"), "CPE3"), (("--format", "shell"), "S3"), (
             ("--format", "cpe", "--element-order", 2), "CPE6"):
         cvtmesh.call("mesh", "b.poly", "--size", 0.5, "--size", "inlet=0.2", *names, *words, "-o", "b.inp")
         deck = cvtmesh.read("b.inp").decode()
