@@ -482,15 +482,18 @@ static cvtm_status find_curves(const cvtm_outline *o, run_sizes *sizes, cvtm_err
 
 /* Nonzero if a triangle is larger than its region allows. */
 static int is_oversized(const cvtm_outline *o) {
-  for (int64_t t = 0; t < o->mesh.triangle_count; ++t) {
+  int found = 0;
+  const int64_t n = o->mesh.triangle_count;
+#pragma omp parallel for schedule(static) reduction(max : found) if (n >= 1 << 13)
+  for (int64_t t = 0; t < n; ++t) {
     const int32_t *corner = o->mesh.triangles + 3 * t;
     const double *p = o->mesh.points + 2 * (int64_t)corner[0],
                  *q = o->mesh.points + 2 * (int64_t)corner[1],
                  *r = o->mesh.points + 2 * (int64_t)corner[2];
     const double twice = fabs((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]));
-    if (0.5 * twice > run_area_cap_of(&o->caps, o->regions.region[t])) return 1;
+    if (0.5 * twice > run_area_cap_of(&o->caps, o->regions.region[t])) found = 1;
   }
-  return 0;
+  return found;
 }
 
 /* Nonzero unless the vertices have not moved because another number is wanted. */

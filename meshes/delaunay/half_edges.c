@@ -183,37 +183,37 @@ void cvtm_half_edges_restore(cvtm_half_edges *m) {
   }
 }
 
-void cvtm_half_edges_push_all(cvtm_half_edges *m) {
-  m->depth = 0;
-  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
-    if (m->twin[h] > h) cvtm_half_edges_push(m, h);
+static int has_moved_corner(const cvtm_half_edges *m, const uint8_t *has_moved, int64_t t) {
+  const int32_t *v = m->corner + 3 * t;
+  return has_moved == NULL || has_moved[v[0]] | has_moved[v[1]] | has_moved[v[2]];
 }
 
-/* Nonzero if a corner of the triangles on both sides of an edge has moved. */
-static int is_disturbed(const cvtm_half_edges *m, const uint8_t *has_moved, int64_t h) {
-  return has_moved[m->corner[h]] | has_moved[cvtm_end_of(m, h)] | has_moved[cvtm_apex_of(m, h)] |
-         has_moved[cvtm_apex_of(m, m->twin[h])];
+/* Lists bad edges; one between two triangles with moved corners is listed with the first. */
+static int list_bad(const cvtm_half_edges *m, const uint8_t *has_moved, int64_t t, int64_t *list) {
+  int count = 0;
+  if (m->corner[3 * t] < 0 || !has_moved_corner(m, has_moved, t)) return 0;
+  for (int64_t h = 3 * t; h < 3 * t + 3; ++h) {
+    const int64_t g = m->twin[h];
+    if ((h < g || (g >= 0 && !has_moved_corner(m, has_moved, g / 3))) && is_bad_edge(m, h))
+      list[count++] = h;
+  }
+  return count;
 }
 
 void cvtm_half_edges_restore_all(cvtm_half_edges *m, const uint8_t *has_moved) {
   enum { BLOCKS = 256 };
-  const int64_t n = 3 * m->triangle_count;
-  uint8_t *is_bad = malloc((size_t)n + 1), has_bad[BLOCKS] = {0};
-  m->out_of_memory |= is_bad == NULL;
-  if (is_bad == NULL) return;
+  const int64_t n = m->triangle_count;
+  int64_t count[BLOCKS] = {0};
+  int64_t *list = malloc(3 * (size_t)n * sizeof *list + 1);
+  m->out_of_memory |= list == NULL;
+  if (list == NULL) return;
 #pragma omp parallel for schedule(static) if (n >= CVTM_WORTH_THREADS)
-  for (int b = 0; b < BLOCKS; ++b) {
-    for (int64_t h = n * b / BLOCKS; h < n * (b + 1) / BLOCKS; ++h) {
-      is_bad[h] = m->corner[h] >= 0 && m->twin[h] > h &&
-                  (has_moved == NULL || is_disturbed(m, has_moved, h)) && is_bad_edge(m, h);
-      has_bad[b] |= is_bad[h];
-    }
-  }
-  m->depth = 0;
   for (int b = 0; b < BLOCKS; ++b)
-    for (int64_t h = n * b / BLOCKS; has_bad[b] && h < n * (b + 1) / BLOCKS; ++h)
-      if (is_bad[h]) cvtm_half_edges_push(m, h);
-  free(is_bad);
+    for (int64_t t = n * b / BLOCKS; t < n * (b + 1) / BLOCKS; ++t)
+      count[b] += list_bad(m, has_moved, t, list + 3 * (n * b / BLOCKS) + count[b]);
+  for (int b = 0; b < BLOCKS; ++b)
+    for (int64_t k = 0; k < count[b]; ++k) cvtm_half_edges_push(m, list[3 * (n * b / BLOCKS) + k]);
+  free(list);
   cvtm_half_edges_restore(m);
 }
 

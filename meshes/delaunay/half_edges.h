@@ -122,7 +122,11 @@ void cvtm_half_edges_flip(cvtm_half_edges *m, int64_t h);
 void cvtm_half_edges_restore(cvtm_half_edges *m);
 /* Lists an edge, or all edges, as possibly to be flipped. */
 void cvtm_half_edges_push(cvtm_half_edges *m, int64_t h);
-void cvtm_half_edges_push_all(cvtm_half_edges *m);
+static inline void cvtm_half_edges_push_all(cvtm_half_edges *m) {
+  m->depth = 0;
+  for (int64_t h = 0; h < 3 * m->triangle_count; ++h)
+    if (m->twin[h] > h) cvtm_half_edges_push(m, h);
+}
 /* Restores the constrained Delaunay property by testing every edge or, with has_moved, the edges of
  * triangles with a vertex for which it is nonzero. */
 void cvtm_half_edges_restore_all(cvtm_half_edges *m, const uint8_t *has_moved);

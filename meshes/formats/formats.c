@@ -396,22 +396,29 @@ void cvtm_write_items(FILE *file, int64_t count, size_t most, cvtm_item_writer w
   const int64_t per_block = BLOCK_BYTES / (int64_t)most;
   const int64_t blocks = (count + per_block - 1) / per_block;
   const int at_once = (int)(blocks < BLOCKS ? blocks : BLOCKS);
-  char *text = malloc((size_t)at_once * BLOCK_BYTES + 1);
+  char *text = malloc(2 * (size_t)at_once * BLOCK_BYTES + 1);
   if (text == NULL) {
     write_each(file, count, writer, context);
     return;
   }
-  for (int64_t first = 0; first < blocks; first += at_once) {
-    size_t length[BLOCKS] = {0};
+  size_t length[2][BLOCKS] = {{0}};
+  for (int64_t first = 0; first < blocks + at_once; first += at_once) {
+    const int half = (int)(first / at_once % 2);
+    char *const now = text + (ptrdiff_t)half * at_once * BLOCK_BYTES, *const last =
+                                                                          text + (ptrdiff_t)!half *
+                                                                                     at_once *
+                                                                                     BLOCK_BYTES;
 #pragma omp parallel for schedule(dynamic) if (at_once > 1)
-    for (int b = 0; b < at_once; ++b) {
+    for (int b = -1; b < at_once; ++b) {
+      for (int k = 0; b < 0 && k < at_once; ++k) /* one thread writes the last blocks */
+        fwrite(last + (ptrdiff_t)k * BLOCK_BYTES, 1, length[!half][k], file);
+      if (b < 0) continue;
       const int64_t start = (first + b) * per_block;
-      char *const begin = text + (ptrdiff_t)b * BLOCK_BYTES;
+      char *const begin = now + (ptrdiff_t)b * BLOCK_BYTES;
       char *to = begin;
       for (int64_t i = start; i < start + per_block && i < count; ++i) to = writer(to, context, i);
-      length[b] = (size_t)(to - begin);
+      length[half][b] = (size_t)(to - begin);
     }
-    for (int b = 0; b < at_once; ++b) fwrite(text + (ptrdiff_t)b * BLOCK_BYTES, 1, length[b], file);
   }
   free(text);
 }

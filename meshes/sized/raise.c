@@ -345,7 +345,7 @@ static int64_t move_vertices(cvtm_sizer *z, double degrees, int for_mean) {
   for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
     const int64_t begin = z->colours.first[k], end = z->colours.first[k + 1];
 #pragma omp parallel for schedule(dynamic, 64) reduction(+ : moved) \
-    if (end - begin >= CVTM_WORTH_THREADS / 8)
+    if (end - begin >= CVTM_WORTH_THREADS / 64)
     for (int64_t i = begin; i < end; ++i)
       moved += move_vertex(z, z->colours.list[i], most, for_mean);
   }

@@ -183,7 +183,7 @@ static void sweep(cvtm_sizer *z, double share) {
   if (!cvtm_sizer_colour(z)) return;
   for (int k = 0; k < CVTM_SIZED_COLOURS; ++k) {
     const int64_t begin = z->colours.first[k], end = z->colours.first[k + 1];
-#pragma omp parallel for schedule(dynamic, 256) if (end - begin >= CVTM_WORTH_THREADS / 8)
+#pragma omp parallel for schedule(dynamic, 256) if (end - begin >= CVTM_WORTH_THREADS / 64)
     for (int64_t i = begin; i < end; ++i) {
       const int32_t v = z->colours.list[i];
       cvtm_sized_star s;
