@@ -3,7 +3,6 @@
 #include "base/host.h"
 #include "base/srgb.h"
 #include "cvt/local_mean.h"
-#include "draw/likeness.h"
 #include "run/colours.h"
 #include "run/flatten.h"
 #include "run/json.h"
@@ -36,7 +35,8 @@ typedef struct budget {
   double area;           /* of the picture, square pixels */
   double ink;            /* of the dots: total area divided by the area of the picture */
   int pens;              /* in several colours; else 0 */
-  const double *areas;   /* areas of the pens' dots */
+  run_pens *sizes;       /* of the pens' dots; in one colour of the first pen alone */
+  double areas[CVTM_INKS_MAX]; /* of the dots, or pieces of lines, of these sizes */
   cvtm_scratch memory;
 } budget;
 
@@ -188,10 +188,9 @@ static cvtm_status shrink_to_cells(budget *b, cvtm_domain domain, const float *l
   for (int k = 0; k < 4; ++k)
     *plane[k] = cvtm_scratch_take(&b->memory, (size_t)b->cells, sizeof **plane[k]);
   if (b->memory.failed) return cvtm_no_memory(error, "the tones of a drawing");
-  cvtm_plane_shrink(light, domain.width, domain.height, side, b->level);
-  for (int64_t k = 0; k < b->cells; ++k) b->level[k] = (float)level_of((double)b->level[k]);
+  CVTM_TRY(run_surroundings(light, domain.width, domain.height, side, b->level, b->around, error));
   memcpy(b->flat, b->level, (size_t)b->cells * sizeof *b->level);
-  return run_surroundings(b->level, b->width, b->height, b->around, error);
+  return CVTM_OK;
 }
 
 /* Counts the levels of the pixels. coverage: per pen; NULL: one colour. */
@@ -269,10 +268,9 @@ static cvtm_status flatten_pixels(budget *b, cvtm_image *image, tones *t, cvtm_e
 }
 
 /* Chooses the number of dots by the time of -n, and the tones that this number of dots can show.
- * image: the picture, which may be flattened; NULL in several colours. coverage: see
- * count_levels. */
+ * image: the picture, which may be flattened; NULL in several colours. */
 static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, const float *light,
-                          float *const *coverage, cvtm_error *error) {
+                          cvtm_error *error) {
   cvtm_run_options *o = b->options;
   const double seconds = -(double)o->points;
   const int flattens = image != NULL && o->flatten == 0 && !o->periodic;
@@ -281,7 +279,6 @@ static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, cons
   tones best = no_tones;
   run_machine machine;
   cvtm_status status = shrink_to_cells(b, domain, light, error);
-  count_levels(b, domain, light, coverage);
   const double most = ink_of(b, &own) * b->area / b->piece.area;
   if (status == CVTM_OK && seconds > 0) {
     status = run_page_machine(o, domain, &machine, error);
@@ -319,50 +316,66 @@ cvtm_status run_smooth_dither(const cvtm_run_options *o, cvtm_image *image, cvtm
   return CVTM_OK;
 }
 
-/* Sets the piece. Gives all dots their largest size if -n dots of it have less ink than the
- * picture, or their smallest size if -n dots of it have more. *fits: 0: sizes between these have
- * the ink. */
-static cvtm_status choose_size(budget *b, cvtm_domain domain, const float *light, int *fits,
-                               cvtm_error *error) {
-  cvtm_run_options *o = b->options;
-  const cvtm_run_lengths given = o->dot_size;
-  const tones own = {.black = o->black, .white = o->white, .gamma = o->gamma};
+/* Sets the piece, and counts levels. Gives all dots their largest sizes if -n dots of these have
+ * less ink than the picture, or their smallest sizes if -n dots of these have more. A line has the
+ * width of its pen. *fits: 0: sizes between these have the ink, or a size is not given. */
+static cvtm_status choose_sizes(budget *b, cvtm_domain domain, const float *light,
+                                float *const *coverage, int *fits, cvtm_error *error) {
+  const cvtm_run_options *o = b->options;
+  const run_pens given = *b->sizes;
+  const tones own_levels = {.black = o->black, .white = o->white, .gamma = o->gamma};
   *fits = 1;
-  CVTM_TRY(run_ink_find(o, domain, &b->piece, fits, error));
-  if (*fits || o->points == 0) return CVTM_OK;
-  count_levels(b, domain, light, NULL);
   for (int is_largest = 1; is_largest >= 0; --is_largest) {
-    o->dot_size.value[0] = o->dot_size.value[1] = given.value[is_largest];
-    CVTM_TRY(run_ink_find(o, domain, &b->piece, fits, error));
-    const double needed = ink_of(b, &own) * b->area / b->piece.area;
-    if (is_largest ? needed > (double)o->points : needed < (double)o->points) return CVTM_OK;
+    int is_fixed = 1;
+    for (int k = 0; k < (b->pens > 0 ? b->pens : 1) && *fits; ++k) {
+      cvtm_run_options own = run_options_of_pen(o, &given, k);
+      const cvtm_run_lengths size = run_page_shows_line(o) ? own.pen : own.dot_size;
+      const double wanted = size.value[is_largest && size.count > 1];
+      is_fixed &= wanted == size.value[0] && (size.count < 2 || wanted == size.value[1]);
+      own.dot_size = b->sizes->size[k] = (cvtm_run_lengths){{wanted, 0}, 1, size.unit};
+      b->sizes->width[k] = own.pen;
+      CVTM_TRY(run_ink_find(&own, domain, &b->piece, fits, error));
+      b->areas[k] = b->piece.area;
+      *fits = size.count > 0;
+    }
+    if (!*fits) break;
+    count_levels(b, domain, light, coverage);
+    const double needed = ink_of(b, &own_levels) * b->area / b->piece.area;
+    if (is_fixed || (is_largest ? needed > (double)o->points : needed < (double)o->points))
+      return CVTM_OK;
   }
-  o->dot_size = given;
+  *b->sizes = given;
   *fits = 0;
   return CVTM_OK;
 }
 
 cvtm_status run_budget_choose(cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
   const cvtm_domain domain = {image->width, image->height, o->periodic};
-  budget b = {.options = o, .area = (double)image->width * image->height};
+  run_pens one = {.size[0] = o->dot_size, .width[0] = o->pen};
+  budget b = {.options = o, .area = (double)image->width * image->height, .sizes = &one};
   int fits;
   if (run_colours_wanted(o) || (o->points > 0 && image->is_data)) return CVTM_OK;
   if (o->points < 0 && (image->is_data || o->density_from != CVTM_DENSITY_FROM_TONE))
     return cvtm_fail(error, CVTM_ERROR_INPUT,
                      "%s: a time for -n needs the tone of a picture, not data", o->input.name);
-  if (o->points > 0 && !tones_are_wanted(o)) return CVTM_OK;
-  CVTM_TRY(choose_size(&b, domain, image->value, &fits, error));
-  return fits && o->points != 0 ? choose(&b, domain, image, image->value, NULL, error) : CVTM_OK;
+  if (o->points == 0 || (o->points > 0 && !tones_are_wanted(o))) return CVTM_OK;
+  CVTM_TRY(choose_sizes(&b, domain, image->value, NULL, &fits, error));
+  if (!fits) return CVTM_OK;
+  if (run_dot_ratio(o) < 1 && o->dot_size.count > 0) o->dot_size = one.size[0];
+  return choose(&b, domain, image, image->value, error);
 }
 
 cvtm_status run_budget_choose_colours(cvtm_run_options *o, cvtm_domain domain, const float *light,
-                                      float *const *coverage, int pens, const double *areas,
-                                      cvtm_error *error) {
-  budget b = {
-      .options = o, .area = (double)domain.width * domain.height, .pens = pens, .areas = areas};
-  if (o->points == 0 || (o->points > 0 && !tones_are_wanted(o))) return CVTM_OK;
-  b.piece.kind = run_page_shows_line(o) ? CVTM_INK_LINE : CVTM_INK_DISCS;
-  return choose(&b, domain, NULL, light, coverage, error);
+                                      float *const *coverage, run_pens *pens, cvtm_error *error) {
+  budget b = {.options = o,
+              .area = (double)domain.width * domain.height,
+              .pens = pens->inks.count,
+              .sizes = pens};
+  int fits;
+  if (o->points == 0) return CVTM_OK;
+  CVTM_TRY(choose_sizes(&b, domain, light, coverage, &fits, error));
+  if (!fits || (o->points > 0 && !tones_are_wanted(o))) return CVTM_OK;
+  return choose(&b, domain, NULL, light, error);
 }
 
 int run_tones_thin(cvtm_run_options *o, cvtm_domain domain, const float *light,
@@ -388,6 +401,10 @@ cvtm_status run_budget_check(const cvtm_run_options *o, cvtm_error *error) {
     return run_usage_error(error,
                            "--points: a time needs a drawing by a pen on a page, as by "
                            "--plotter axidraw --pen 0.5mm -o x.svg");
+  if (has_tone(&chosen) && !shows_tone(&chosen))
+    return run_usage_error(error,
+                           "--points: a time needs dots of one size, as by --pen alone: with "
+                           "--dot-size MIN,MAX the time of a dot depends on its size");
   if (!shows_tone(&chosen) || o->init.name != NULL || o->fixed.name != NULL)
     return run_usage_error(error,
                            "--points: a time needs dots of one size or a line; and no "

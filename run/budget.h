@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "density/density.h"
+#include "run/colours.h"
 #include "run/options.h"
 
 #include <cjson/cJSON.h>
@@ -19,10 +20,11 @@ cvtm_status run_smooth_dither(const cvtm_run_options *options, cvtm_image *image
  * options->flatten is 0, chooses this, too, and flattens the image. */
 cvtm_status run_budget_choose(cvtm_run_options *options, cvtm_image *image, cvtm_error *error);
 /* run_budget_choose in several colours. light: the luminance of the picture; coverage: for each
- * pen, for the picture's own tones; areas: the areas of the pens' dots, in square pixels. */
+ * pen, for the picture's own tones. Sizes of *pens become one size where -n dots have too much ink
+ * or too little. */
 cvtm_status run_budget_choose_colours(cvtm_run_options *options, cvtm_domain domain,
-                                      const float *light, float *const *coverage, int pens,
-                                      const double *areas, cvtm_error *error);
+                                      const float *light, float *const *coverage, run_pens *pens,
+                                      cvtm_error *error);
 /* Nonzero if levels and gamma do not change the colours of the picture but reduce the inks. Then
  * black, which has the most contrast, remains where the picture is dark. */
 int run_tones_thin_inks(const cvtm_run_options *options);

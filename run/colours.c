@@ -284,59 +284,21 @@ int run_colours_have_sizes(const cvtm_run_options *options, const run_colours *c
   return 1;
 }
 
-/* Gives all dots their largest sizes if -n dots of these have less ink than the picture, or their
- * smallest sizes if -n dots of these have more. A line has the width of its pen. */
-static cvtm_status choose_sizes(const cvtm_run_options *o, run_colours *c, double *amount,
-                                run_dot_count *all, cvtm_error *error) {
-  const run_pens given = c->pens;
-  for (int is_largest = 1; is_largest >= 0; --is_largest) {
-    for (int k = 0; k < c->count; ++k) {
-      const cvtm_run_options own = run_options_of_pen(o, &given, k);
-      const cvtm_run_lengths *size = run_page_shows_line(o) ? &own.pen : &own.dot_size;
-      if (size->count == 0) {
-        c->pens = given;
-        return CVTM_OK;
-      }
-      c->pens.width[k] = own.pen;
-      c->pens.size[k] =
-          (cvtm_run_lengths){{size->value[is_largest ? size->count - 1 : 0], 0}, 1, size->unit};
-    }
-    CVTM_TRY(count_dots(o, c, amount, all, error));
-    const double wanted = (double)o->points;
-    if (is_largest ? all->count > wanted : all->count < wanted) return CVTM_OK;
-  }
-  c->pens = given;
-  return count_dots(o, c, amount, all, error);
-}
-
 /* Chooses the tones that -n dots of one size can show, and reduces the inks by these or by given
  * tones. Replaces the picture by the colours of the remaining inks. */
 static cvtm_status choose_tones(cvtm_run_options *o, run_colours *c, double *amount,
                                 run_dot_count *all, cvtm_error *error) {
   const int64_t pixels = count_canvas_pixels(c);
-  double areas[CVTM_INKS_MAX];
-  cvtm_status status = CVTM_OK;
   if (!run_tones_thin_inks(o)) return CVTM_OK;
-  if (o->points != 0 && !run_colours_have_sizes(o, c))
-    CVTM_TRY(choose_sizes(o, c, amount, all, error));
   float *light = malloc((size_t)pixels * sizeof *light);
   if (light == NULL) return cvtm_no_memory(error, "the tones of a drawing");
   for (int64_t p = 0; p < pixels; ++p)
     light[p] =
         0.2126F * c->rgb[p] + 0.7152F * c->rgb[pixels + p] + 0.0722F * c->rgb[2 * pixels + p];
-  for (int k = 0; status == CVTM_OK && k < c->count; ++k) {
-    const cvtm_run_options own = run_options_of_pen(o, &c->pens, k);
-    cvtm_ink piece;
-    int is_even;
-    status = run_ink_find(&own, c->domain, &piece, &is_even, error);
-    areas[k] = piece.area;
-  }
-  if (status == CVTM_OK && run_colours_have_sizes(o, c))
-    status = run_budget_choose_colours(o, c->domain, light, c->coverage, c->count, areas, error);
-  if (status == CVTM_OK && run_tones_thin(o, c->domain, light, c->coverage, c->count)) {
+  cvtm_status status = run_budget_choose_colours(o, c->domain, light, c->coverage, &c->pens, error);
+  if (status == CVTM_OK && run_tones_thin(o, c->domain, light, c->coverage, c->count))
     run_colours_mix(c, c->rgb);
-    status = count_dots(o, c, amount, all, error);
-  }
+  if (status == CVTM_OK) status = count_dots(o, c, amount, all, error);
   free(light);
   return status;
 }

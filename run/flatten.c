@@ -7,15 +7,19 @@
 #include <math.h>
 #include <string.h>
 
-cvtm_status run_surroundings(const float *level, int width, int height, float *around,
-                             cvtm_error *error) {
+cvtm_status run_surroundings(const float *light, int width, int height, int side, float *level,
+                             float *around, cvtm_error *error) {
   /* About the size of a face: small enough that faces differ from what is behind them, large enough
    * that eyes differ from faces. */
-  const double reach = 0.085 * fmax(width, height);
-  const int64_t cells = (int64_t)width * height;
+  const int columns = (width + side - 1) / side, rows = (height + side - 1) / side;
+  const double reach = 0.085 * fmax(columns, rows);
+  const int64_t cells = (int64_t)columns * rows;
   double sum = 0;
+  cvtm_plane_shrink(light, width, height, side, level);
+  for (int64_t k = 0; k < cells; ++k)
+    level[k] = (float)cvtm_linear_to_srgb(fmin(fmax((double)level[k], 0), 1));
   memcpy(around, level, (size_t)cells * sizeof *around);
-  CVTM_TRY(cvtm_plane_blur(around, width, height, reach, error));
+  CVTM_TRY(cvtm_plane_blur(around, columns, rows, reach, error));
   for (int64_t k = 0; k < cells; ++k) sum += (double)around[k];
   for (int64_t k = 0; k < cells; ++k) around[k] -= (float)(sum / (double)cells);
   return CVTM_OK;
@@ -58,12 +62,9 @@ cvtm_status run_flatten(cvtm_image *image, double share, const char *name, cvtm_
   float *level = cvtm_scratch_take(&memory, cells, sizeof *level);
   float *around = cvtm_scratch_take(&memory, cells, sizeof *around);
   cvtm_status status = memory.failed ? cvtm_no_memory(error, "a flattened picture") : CVTM_OK;
-  if (status == CVTM_OK) {
-    cvtm_plane_shrink(image->value, image->width, image->height, side, level);
-    for (size_t k = 0; k < cells; ++k)
-      level[k] = (float)cvtm_linear_to_srgb(fmin(fmax((double)level[k], 0), 1));
-    status = run_surroundings(level, columns, rows, around, error);
-  }
+  if (status == CVTM_OK)
+    status =
+        run_surroundings(image->value, image->width, image->height, side, level, around, error);
 #pragma omp parallel for schedule(static) if (status == CVTM_OK)
   for (int j = 0; j < (status == CVTM_OK ? image->height : 0); ++j)
     flatten_row(image, j, share, around, columns, rows, side);

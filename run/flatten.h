@@ -4,10 +4,11 @@
 
 #include "density/density.h"
 
-/* Sets `around` to how far the surroundings of each cell are brighter than the mean of the picture.
- * level: width * height encoded levels. */
-cvtm_status run_surroundings(const float *level, int width, int height, float *around,
-                             cvtm_error *error);
+/* Sets `level` to the levels of squares of `side` pixels, as encoded in sRGB, and `around` to how
+ * far the surroundings of each are brighter than the mean of the picture. light: width * height
+ * values; level, around: ceil(width / side) x ceil(height / side). */
+cvtm_status run_surroundings(const float *light, int width, int height, int side, float *level,
+                             float *around, cvtm_error *error);
 
 /* The level, as encoded in sRGB, from which `share` of the surroundings is taken. */
 double run_flattened(double level, double around, double share);

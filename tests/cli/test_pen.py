@@ -257,7 +257,7 @@ def test_a_time_that_is_enough(cvtmesh):
     assert "tone_chosen" not in made
     assert made["sites"] == pytest.approx(cvtmesh.report(*words, "-o", "a.svg")["sites"], rel=0.01)
     for more, name in (((), "plotter"), (("--page", "A6", "--svg", "mesh"), "pen"),
-                       (("--page", "A6", "--pen", "1mm", "--dot-size", "1,2"), "one size")):
+                       (("--page", "A6", "--pen", "1mm", "--dot-size", "1,2"), "depends on its size")):
         cvtmesh.refused("run", "waves.pgm", "-n", "2h", *more, "-o", "a.svg", code=2, names=["--points", name])
 
 
