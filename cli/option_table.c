@@ -615,7 +615,7 @@ const cli_option_row cli_option_rows[] = {
    "by its new name. Parts with the same name become one. X,Y=NAME is the side nearest to the place, in the unit of the "
    "outline: as far as the boundary turns by less than 30 degrees."},
   {"grade", 0, MESH, REAL(run.outline.grade, "G", 0.01, 10), OTHER(DOMAIN),
-   "growth of sizes per unit of distance from the boundary; default: 0.15 with --size, 0.2 with -n"},
+   "growth of sizes per unit of distance from the boundary; default: 0.13 with --size, 0.2 with -n"},
   {"simplify", 0, MESH, REAL(run.outline.simplify, "TOL", 0, HUGE_VAL), OTHER(DOMAIN),
    "with --size: replace chains of short edges by edges of the wanted size that are no farther than this from the "
    "outline",

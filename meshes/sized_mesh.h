@@ -17,7 +17,7 @@ typedef struct cvtm_sized_options {
   const double *edge_size; /* per edge of the boundary: the wanted length on it; INFINITY: as
                               elsewhere; NULL: all as elsewhere */
   double growth; /* increase, per unit of distance, of sizes around edges and gaps of the boundary
-                    with smaller sizes; > 0; 0.15 */
+                    with smaller sizes; > 0; 0.13 */
   double narrow; /* greatest length of edges at a narrow part of the boundary, in widths of that
                     part; > 0; 1.15 */
   int sweeps;    /* number of sweeps, in which all vertices move; 0: keeps the lattice; 16 */

@@ -548,7 +548,7 @@ static cvtm_status prepare(cvtm_outline *o, cvtm_error *error) {
   cvtm_sized_defaults(&sizes->options);
   sizes->options.y_up = o->y_up;
   sizes->options.growth = o->options.outline.grade;
-  if (!(sizes->options.growth > 0)) sizes->options.growth = o->options.points > 0 ? 0.2 : 0.15;
+  if (!(sizes->options.growth > 0)) sizes->options.growth = o->options.points > 0 ? 0.2 : 0.13;
   cvtm_status status = convert_units(o, sizes, error);
   for (int k = 0; k < sizes->count && status == CVTM_OK; ++k)
     if (sizes->rule[k].file != NULL)

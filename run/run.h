@@ -319,7 +319,7 @@ typedef struct cvtm_run_options {
     cvtm_run_list
         size; /* a number, perhaps with a unit; a formula; `max`; each perhaps after NAME= */
     cvtm_run_list boundary_names; /* PART=NAME */
-    double grade, simplify;       /* grade 0: 0.15, with points 0.2 */
+    double grade, simplify;       /* grade 0: 0.13, with points 0.2 */
     const char *metric;           /* `hessian`, or a file with a picture or a field; NULL: none */
     double metric_ratio;          /* 100 */
     int64_t width, height;        /* of the frame of a drawing; 0: chosen */

@@ -8,8 +8,7 @@
 enum {
   RAISES = 8,   /* rounds of moves for the smallest angles */
   POLISHES = 8, /* rounds of moves for their mean and the lengths of edges */
-  STARTS = 3,   /* such rounds before vertices are removed and added */
-  SMOOTHS = 3,  /* such rounds for smooth minima of each sharpness */
+  SMOOTHS = 3,  /* such rounds at first, and for minima of each sharpness */
   MENDS = 2,    /* rounds of flips, removals and additions */
   SLIDES = 4    /* rounds of moves along narrow edges */
 };
@@ -19,8 +18,9 @@ enum {
 static const double polished_to = 59.5, kept_at = 45;
 static const double enough = 1e-4; /* a smaller gain of the sum is not worth a move */
 /* Sharpness of smooth minima. Where the smallest of three angles changes, no vertex alone may find
- * a move that raises the sum. With smooth minima vertices come closer to the largest sum. */
-static const double sharpnesses[] = {20, 60};
+ * a move that raises the sum. With smooth minima vertices come closer to the largest sum. At last
+ * the minima are plain ones. */
+static const double sharpnesses[] = {20, 60, 0};
 static const double smooth_width = 1; /* degrees on both sides of the bound */
 
 /* ---- Moves ---- */
@@ -378,12 +378,10 @@ static void polish(cvtm_sizer *z) {
     z->sharpness = sharpnesses[k];
     settle_all(z, SMOOTHS, polished_to, 1);
   }
-  z->sharpness = 0;
-  settle_all(z, STARTS, polished_to, 1);
 }
 
 cvtm_status cvtm_sizer_raise(cvtm_sizer *z) {
-  settle_all(z, STARTS, polished_to, 1);
+  settle_all(z, SMOOTHS, polished_to, 1);
   if (cvtm_sizer_slide(z, SLIDES, 1) > 0) settle_all(z, POLISHES, polished_to, 1);
   wake_all(z);
   for (int k = 0; k < MENDS && cvtm_sizer_mend(z) > 0;) ++k;

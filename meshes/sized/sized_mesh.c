@@ -9,7 +9,7 @@
 
 void cvtm_sized_defaults(cvtm_sized_options *options) {
   *options = (cvtm_sized_options){
-      .length = 1, .growth = 0.15, .narrow = 1.15, .sweeps = 16, .off = INFINITY};
+      .length = 1, .growth = 0.13, .narrow = 1.15, .sweeps = 16, .off = INFINITY};
 }
 
 /* ---- The grid ---- */

@@ -8,7 +8,7 @@ On ten outlines: at a bound of 30 degrees (cvtmesh, Triangle and CDT), at that b
 area, that of an equilateral triangle whose side is 1/40 of the outline, and at sizes of 1/40 (cvtmesh,
 gmsh's Frontal-Delaunay, JIGSAW); cvtmesh once more with the number of gmsh's vertices. The columns
 5 % and 95 % are percentiles, over the edges inside, of their length divided by the wanted one: the
-given size or, where parts of the boundary are shorter, their length and 0.15 times the distance from
+given size or, where parts of the boundary are shorter, their length and 0.13 times the distance from
 them. Triangle and gmsh are Python packages (pip install triangle gmsh); JIGSAW is a program
 (github.com/dengwirda/jigsaw); CDT is a folder of headers (github.com/artem-ogre/CDT, with its
 refinement), compiled here. What is missing is left out. Times are those of the programs cvtmesh and
@@ -136,7 +136,7 @@ def relative_lengths(points, triangles, size):
     on_boundary, wanted = sides == 1, np.full(len(ends), size)
     for k in range(0, len(ends), 1000):
         way = middle[k:k + 1000, None] - middle[on_boundary]
-        grown = length[on_boundary] + 0.15 * np.hypot(way[..., 0], way[..., 1])
+        grown = length[on_boundary] + 0.13 * np.hypot(way[..., 0], way[..., 1])
         wanted[k:k + 1000] = np.minimum(size, grown.min(axis=1))
     return np.percentile((length / wanted)[~on_boundary], [5, 95])
 
