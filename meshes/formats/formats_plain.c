@@ -163,7 +163,7 @@ const cvtm_format cvtm_format_ply = {.extension = "ply",
 /* ---- STL ---- */
 
 /* Triangles without shared vertices, in single precision (binary) or text, flat at z = 0, with
- * normals up. If the mesh is so far from the origin that triangles would vanish in a binary file,
+ * normals up. If the mesh is so far from the origin that edges would bend in a binary file,
  * the file's origin is the lower left corner of the mesh, rounded down to integers; the header
  * names this origin. */
 
@@ -192,17 +192,17 @@ static char *binary_facet(char *to, const void *context, int64_t t) {
   return cvtm_text_scalar(to, CVTM_U16, 0, 0);
 }
 
-/* Nonzero if in single precision a triangle has no area, or is turned over. */
-static int stl_vanishes(const cvtm_file_mesh *m) {
+/* Nonzero if single precision changes an edge by more than a thousandth of its length. */
+static int stl_bends(const cvtm_file_mesh *m) {
+  const double most = 1e-3;
   for (int64_t t = 0; t < m->triangle_count; ++t) {
-    float x[3], y[3];
     for (int k = 0; k < 3; ++k) {
-      x[k] = (float)m->points[2 * (int64_t)m->triangles[3 * t + k]];
-      y[k] = (float)m->points[2 * (int64_t)m->triangles[3 * t + k] + 1];
+      const double *p = m->points + 2 * (int64_t)m->triangles[3 * t + k],
+                   *q = m->points + 2 * (int64_t)m->triangles[3 * t + (k + 1) % 3];
+      const double x = q[0] - p[0], y = q[1] - p[1];
+      const double dx = (double)(float)q[0] - (float)p[0], dy = (double)(float)q[1] - (float)p[1];
+      if (!(hypot(dx - x, dy - y) <= most * hypot(x, y))) return 1;
     }
-    const double cross = ((double)x[1] - x[0]) * ((double)y[2] - y[0]) -
-                         ((double)y[1] - y[0]) * ((double)x[2] - x[0]);
-    if (!(cross > 0)) return 1;
   }
   return 0;
 }
@@ -210,7 +210,6 @@ static int stl_vanishes(const cvtm_file_mesh *m) {
 /* The points relative to the lower left corner of their box, if the box is so far from the origin
  * that single precision needs this; else, or if memory runs out, NULL. */
 static double *stl_moved_points(const cvtm_file_mesh *m, double origin[2]) {
-  const double far = 64; /* multiples of the size of the box */
   const size_t n = (size_t)m->vertex_count;
   double high[2] = {-INFINITY, -INFINITY};
   origin[0] = origin[1] = INFINITY;
@@ -219,8 +218,8 @@ static double *stl_moved_points(const cvtm_file_mesh *m, double origin[2]) {
     high[i % 2] = fmax(high[i % 2], m->points[i]);
   }
   const double side = fmax(high[0] - origin[0], high[1] - origin[1]);
-  const int is_far = fmax(fabs(origin[0]), fabs(origin[1])) > far * side;
-  double *moved = is_far && stl_vanishes(m) ? malloc(2 * n * sizeof *moved) : NULL;
+  const int is_far = fmax(fabs(origin[0]), fabs(origin[1])) > side;
+  double *moved = is_far && stl_bends(m) ? malloc(2 * n * sizeof *moved) : NULL;
   if (moved == NULL) return NULL;
   for (int k = 0; k < 2; ++k) origin[k] = floor(origin[k]);
   for (size_t i = 0; i < 2 * n; ++i) moved[i] = m->points[i] - origin[i % 2];

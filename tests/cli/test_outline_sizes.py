@@ -606,6 +606,10 @@ def test_stl_far_from_the_origin(cvtmesh):
     points, triangles = mesh.points[:, :2].astype(float), mesh.cells_dict["triangle"]
     assert len(triangles) == len(read(cvtmesh)[1])
     assert area(points, triangles) == pytest.approx(1, rel=1e-5) and angles(points, triangles).min() > 38
+    cvtmesh.file("o.csv", rectangle(500000, 5000000, 20, 20))
+    cvtmesh.call("mesh", "o.csv", "--size", 1, "-o", "m.stl")  # triangles would not vanish, but bend
+    mesh = meshio.read(cvtmesh.path("m.stl"))
+    assert angles(mesh.points[:, :2].astype(float), mesh.cells_dict["triangle"]).min() > 38
     cvtmesh.file("o.csv", rectangle(3, 4, 1, 1))
     cvtmesh.call("mesh", "o.csv", "--size", 0.1, "-o", "m.stl")
     assert meshio.read(cvtmesh.path("m.stl")).points[:, 1].min() == 4
