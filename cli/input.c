@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points farther from 0 are refused, since the sides of a domain are 32-bit integers. */
-static const double far = 1e9;
+/* Points farther from 0 are refused, since doubles are coarse there, and points farther from each
+ * other, since the sides of a domain are 32-bit integers. */
+static const double far = 1e15, widest = 2e9;
 
 /* Finds the sides that --width, --height or else --like give; 0: none. */
 static cvtm_status given_sides(const cli_options *options, int64_t side[2], cvtm_error *error) {
@@ -49,11 +50,14 @@ cvtm_status cli_domain_of_points(const cli_options *options, const char *path, c
   at.is_of_places = corner != NULL && side[0] == 0 && side[1] == 0 && count > 0 &&
                     !run_has_world(&options->run) && !are_pixels(low, high);
   for (int axis = 0; axis < 2; ++axis) {
-    if (at.is_of_places && !(low[axis] > -far && high[axis] < far))
-      return cvtm_fail(error, CVTM_ERROR_INPUT, "%s: a coordinate is beyond %g", path, far);
+    if (at.is_of_places &&
+        !(low[axis] > -far && high[axis] < far && high[axis] - low[axis] < widest))
+      return cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "%s: a coordinate is beyond %g, or points are %g apart", path, far, widest);
     if (at.is_of_places) at.at[axis] = floor(low[axis]);
     const double least = high[axis] - at.at[axis];
-    if (side[axis] == 0) side[axis] = least <= 1 ? 1 : least < 2 * far ? (int64_t)ceil(least) : 0;
+    if (side[axis] == 0)
+      side[axis] = least <= 1 ? 1 : least < widest + 1 ? (int64_t)ceil(least) : 0;
     if (side[axis] > CVTM_MAX_SIDE && !at.is_of_places) side[axis] = 0;
   }
   *domain = (cvtm_domain){(int)side[0], (int)side[1], options->run.periodic};

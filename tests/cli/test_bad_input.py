@@ -73,7 +73,7 @@ def test_point_files(cvtmesh):
         cvtmesh.refused("voronoi", name, "-o", "out.npy", "--width", 9, "--height", 9, code=3,
                         names=[name])
     cvtmesh.refused("mesh", "shape.npy", "-o", "out.obj", code=3, names=["shape.npy"])
-    cvtmesh.file("far.csv", "x,y\n1e9,2\n")
+    cvtmesh.file("far.csv", "x,y\n1e15,2\n")
     cvtmesh.refused("mesh", "far.csv", "-o", "out.obj", code=3, names=["far.csv"])
     cvtmesh.file("outside.csv", "x,y\n1,2\n600,2\n")
     cvtmesh.refused("run", CAMERA, "-n", 9, "--fixed", "outside.csv", "-o", "out.obj", code=3,

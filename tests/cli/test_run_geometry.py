@@ -100,7 +100,7 @@ def test_points_far_away_or_below_zero(cvtmesh, shift):
     assert stats[0] == stats[1] and b"lies in the domain" in stats[0]
 
 
-@pytest.mark.parametrize("shift, scale", [((500000.1, 5000000.3), 1.7), ((0, 0), 1e-6), ((8.12, 47.1), 1e-7),
+@pytest.mark.parametrize("shift, scale", [((500000.1, 5000000.3), 1.7), ((5e8, 5.4e9), 2e4), ((0, 0), 1e-6), ((8.12, 47.1), 1e-7),
                                           ((-0.3, 0.1), 12)])
 def test_places_keep_their_doubles(cvtmesh, shift, scale):
     """In every format, also those of NODE files, which have y up; their drawings are as large as others."""
@@ -120,9 +120,10 @@ def test_places_keep_their_doubles(cvtmesh, shift, scale):
 
 
 def test_points_too_far_away(cvtmesh):
-    cvtmesh.file("p.csv", "0,0\n2e9,1\n5,5\n")
-    for command in (("mesh", "p.csv", "-o", "a.obj"), ("stats", "p.csv")):
-        cvtmesh.refused(*command, code=3, names=["p.csv", "beyond 1e+09"])
+    for far in "0,0\n2e9,1\n5,5\n", "1e15,0\n1.0000001e15,1\n5,5\n":
+        cvtmesh.file("p.csv", far)
+        for command in (("mesh", "p.csv", "-o", "a.obj"), ("stats", "p.csv")):
+            cvtmesh.refused(*command, code=3, names=["p.csv", "beyond 1e+15", "2e+09 apart"])
 
 
 def test_coincident_and_collinear(cvtmesh):
