@@ -71,7 +71,8 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
  * so on. Characters other than letters, digits, _ and - become _. Lines (GeoJSON: LineString,
  * MultiLineString; SVG: line, polyline, open paths without fill or area) and points (Point,
  * MultiPoint) inside stay as segments with the same region on both sides, and as vertices; lines
- * may cross edges and each other. */
+ * may cross edges and each other. If lines reach as far as all rings and farther, closed chains of
+ * them are rings. */
 cvtm_status cvtm_pslg_read(const char *path, cvtm_pslg *pslg, int *is_rings, cvtm_error *error);
 /* cvtm_pslg_read from memory; `name` is used in messages. */
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,

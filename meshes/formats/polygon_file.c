@@ -150,6 +150,100 @@ cvtm_status cvtm_ring_end_path(cvtm_ring_collector *c, int is_filled) {
   return count < 2 ? CVTM_OK : cvtm_ring_end_line(c);
 }
 
+/* ---- Rings of lines ---- */
+
+/* An end of a kept line: index 2 k is where line k begins. */
+typedef struct line_end {
+  double x, y;
+  int64_t index;
+} line_end;
+
+/* For qsort. */
+static int compare_ends(const void *left, const void *right) {
+  const line_end *a = left, *b = right;
+  if (a->x != b->x) return a->x < b->x ? -1 : 1;
+  if (a->y != b->y) return a->y < b->y ? -1 : 1;
+  return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Sets mate, per end of a line, to the only other end at its place; -1: none, or several. */
+static void pair_ends(const cvtm_ring_collector *c, line_end *ends, int64_t *mate) {
+  int64_t count = 0;
+  for (int64_t k = 0; k < 2 * c->line_count; ++k) {
+    const cvtm_kept_line *line = &c->lines[k / 2];
+    const double *p = k % 2 == 0 ? line->from : line->to;
+    mate[k] = -1;
+    if (memcmp(line->from, line->to, sizeof line->from) != 0)
+      ends[count++] = (line_end){p[0], p[1], k};
+  }
+  qsort(ends, (size_t)count, sizeof *ends, compare_ends);
+  for (int64_t k = 0, next; k < count; k = next) {
+    for (next = k + 1; next < count && ends[next].x == ends[k].x && ends[next].y == ends[k].y;)
+      ++next;
+    if (next != k + 2) continue;
+    mate[ends[k].index] = ends[k + 1].index;
+    mate[ends[k + 1].index] = ends[k].index;
+  }
+}
+
+/* If the lines that follow the end `first` return there, makes a ring of them, and sets their mates
+ * to -2. The ring belongs to the first of their shapes without a name. */
+static cvtm_status close_lines(cvtm_ring_collector *c, int64_t *mate, int64_t first) {
+  int64_t end = first, lines = 0;
+  int32_t shape = INT32_MAX;
+  do {
+    const int32_t of_line = c->lines[end / 2].shape;
+    if (c->name[of_line] == NULL && of_line < shape) shape = of_line;
+    end = mate[end ^ 1];
+    ++lines;
+  } while (end >= 0 && end != first);
+  if (end < 0 || lines < 3) return CVTM_OK;
+  if (shape == INT32_MAX) CVTM_TRY(cvtm_ring_begin_shape(c, NULL));
+  do {
+    const cvtm_kept_line *line = &c->lines[end / 2];
+    const double *p = end % 2 == 0 ? line->from : line->to;
+    const int64_t next = mate[end ^ 1];
+    mate[end ^ 1] = mate[end] = -2;
+    CVTM_TRY(cvtm_ring_add_point(c, p[0], p[1]));
+    end = next;
+  } while (end != first);
+  CVTM_TRY(cvtm_ring_close(c));
+  if (shape < INT32_MAX) c->shape[c->rings.ring_count - 1] = shape;
+  return CVTM_OK;
+}
+
+/* Nonzero if the lines reach at least as far as the rings on all sides, and farther on one. */
+static int are_around(const cvtm_ring_collector *c) {
+  cvtm_box lines = cvtm_empty_box(), rings = cvtm_empty_box();
+  for (int64_t k = 0; k < c->line_count; ++k) {
+    cvtm_box_add(&lines, c->lines[k].from);
+    cvtm_box_add(&lines, c->lines[k].to);
+  }
+  for (int64_t v = 0; v < finished_points(c); ++v) cvtm_box_add(&rings, c->rings.points + 2 * v);
+  const double wide = lines.high[0] - lines.low[0] + lines.high[1] - lines.low[1];
+  return lines.low[0] <= rings.low[0] && lines.low[1] <= rings.low[1] &&
+         lines.high[0] >= rings.high[0] && lines.high[1] >= rings.high[1] &&
+         wide > rings.high[0] - rings.low[0] + rings.high[1] - rings.low[1];
+}
+
+/* In a drawing of lines, closed chains of lines are rings: CAD programs draw each side of an
+ * outline by itself. Lines with names stay. */
+static cvtm_status make_rings_of_lines(cvtm_ring_collector *c) {
+  if (c->line_count == 0 || !are_around(c)) return CVTM_OK;
+  cvtm_scratch memory = {0};
+  line_end *ends = cvtm_scratch_take(&memory, 2 * (size_t)c->line_count, sizeof *ends);
+  int64_t *mate = cvtm_scratch_take(&memory, 2 * (size_t)c->line_count, sizeof *mate), kept = 0;
+  cvtm_status status = memory.failed ? cvtm_source_no_memory(c->source) : CVTM_OK;
+  if (status == CVTM_OK) pair_ends(c, ends, mate);
+  for (int64_t k = 0; k < 2 * c->line_count && status == CVTM_OK; k += 2)
+    if (mate[k] >= 0) status = close_lines(c, mate, k);
+  for (int64_t k = 0; k < c->line_count && status == CVTM_OK; ++k)
+    if (mate[2 * k] != -2 || c->name[c->lines[k].shape] != NULL) c->lines[kept++] = c->lines[k];
+  if (status == CVTM_OK) c->line_count = kept;
+  cvtm_scratch_free(&memory);
+  return status;
+}
+
 /* ---- Dividing rings that touch themselves in corners into loops ---- */
 
 /* Memory per corner of all rings. */
@@ -748,7 +842,8 @@ cvtm_status cvtm_rings_read(const char *extension, cvtm_source *source, cvtm_rin
   if (f == NULL)
     return cvtm_format_unknown(source->name, "polygon", CVTM_READS_POLYGONS, source->error);
   cvtm_numeric_locale locale = cvtm_numeric_locale_enter();
-  const cvtm_status status = f->read_polygons(source, c);
+  cvtm_status status = f->read_polygons(source, c);
+  if (status == CVTM_OK) status = make_rings_of_lines(c);
   cvtm_numeric_locale_leave(locale);
   return status;
 }

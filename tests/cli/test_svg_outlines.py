@@ -1,5 +1,6 @@
 """mesh OUTLINE.svg: what editors write. Each case has the groups of lines and the area that a viewer of SVG shows."""
 
+import json
 import math
 
 import meshio
@@ -110,3 +111,34 @@ def test_lengths_have_units(cvtmesh):
     assert found == {"hole-1"} and area == pytest.approx((6000 - CIRCLE) * mm * mm, rel=0.01)
     cvtmesh.file("o.svg", HEAD + '<rect width="100%" height="60"/></svg>')
     cvtmesh.refused("mesh", "o.svg", "--size", 4, "-o", "m.msh", code=3, names=["100%"])
+
+
+SIDES = ('<path d="M0 0L100 0"/><path d="M100 50L100 0"/><path d="M100 50A10 10 0 0 1 90 60"/>'
+         '<line x1="0" y1="60" x2="90" y2="60"/><path d="M0 60L0 0"/>')
+
+
+def test_sides_drawn_one_by_one(cvtmesh):
+    """CAD programs draw each side of an outline as an element of its own."""
+    whole = 6000 - 100 + CIRCLE / 4
+    for inside, names, area in (("", set(), whole), ('<circle cx="30" cy="30" r="10"/>', {"hole-1"}, whole - CIRCLE),
+                                ('<circle id="a" cx="30" cy="30" r="10"/>', {"a", "interface-1-a"}, whole),
+                                ('<path id="w" d="M30 30L40 50L60 30"/>', {"w"}, whole),
+                                (SIDES.replace("/>", ' transform="translate(30 20) scale(.1)"/>'), {"hole-1"}, 0.99 * whole)):
+        found = solve(cvtmesh, f'<g fill="none">{SIDES}{inside}</g>')
+        assert found == (names | {"outer"}, pytest.approx(area, rel=0.003))
+    loop = '<path d="M10 10L40 10"/><path d="M40 10L40 40"/><path d="M40 40L10 10"/>'
+    assert solve(cvtmesh, PLATE + f'<g fill="none">{loop}</g>') == ({"interface-1-1"}, pytest.approx(6000))
+
+
+def test_named_sides(cvtmesh):
+    """Lines of GeoJSON around everything are the outline, and keep their names."""
+    sides = {"inlet": [[0, 0], [0, 50]], "wall": [[0, 50], [40, 60], [100, 50]], "outlet": [[100, 0], [100, 50]],
+             "": [[0, 0], [100, 0]]}
+    features = [{"type": "Feature", "properties": {"name": name} if name else {},
+                 "geometry": {"type": "LineString", "coordinates": line}} for name, line in sides.items()]
+    features.append({"type": "Feature", "geometry": {"type": "Point", "coordinates": [50.3, 20.7]}})
+    cvtmesh.file("o.geojson", json.dumps({"type": "FeatureCollection", "features": features}))
+    cvtmesh.call("mesh", "o.geojson", "--size", 5, "-o", "m.msh")
+    mesh = meshio.read(cvtmesh.path("m.msh"))
+    assert {"inlet", "wall", "outlet", "bottom"} <= set(mesh.field_data) and "hole-1" not in mesh.field_data
+    assert [50.3, 20.7] in mesh.points[:, :2].tolist()
