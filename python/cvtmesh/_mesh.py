@@ -71,6 +71,7 @@ class Mesh:
     points: Any
     triangles: Any
     height: float
+    _y_up = False
 
     def _groups(self) -> tuple[Any, ...] | None:
         return None
@@ -95,7 +96,8 @@ class Mesh:
         import numpy as np
 
         flat, triangles = self._on_host()
-        points = np.column_stack([flat[:, 0], self.height - flat[:, 1], np.zeros(len(flat))])
+        y = flat[:, 1] if self._y_up else self.height - flat[:, 1]
+        points = np.column_stack([flat[:, 0], y, np.zeros(len(flat))])
         groups = self._groups()
         if groups is None:
             return meshio.Mesh(points, [("triangle", triangles)])
@@ -114,6 +116,7 @@ class Mesh:
             cell_sets={
                 name: [np.flatnonzero(tags[d] == tag) if d == side else none for side in (2, 1)]
                 for name, tag, d in names
+                if d > 0
             },
             field_data={name: np.array([tag, d]) for name, tag, d in names},
         )

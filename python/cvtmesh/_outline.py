@@ -70,7 +70,13 @@ class OutlineMesh(Mesh):
         Of each edge: a key of `names`.
     names : dict
         Names such as ``outer``, ``hole-1``, ``left``, ``interface-A-B``.
+    region_names : dict
+        The names of the regions; its keys are the numbers in `region`.
+    places : dict
+        The indices of the points that have a name in the outline.
     """
+
+    _y_up = True
 
     def __init__(self, operand: str, values: Any, inputs: list[Input]) -> None:
         self._made = _core.outline(operand, values, inputs)
@@ -79,10 +85,14 @@ class OutlineMesh(Mesh):
         self.region: NDArray[np.int32]
         self.edges: NDArray[np.int32]
         self.boundary: NDArray[np.int32]
-        self.points, self.triangles, self.region, self.edges, self.boundary, names, report = (
-            self._made.arrays()
-        )
-        self.names = {tag: name for name, tag, dimension in names if dimension == 1}
+        self.points, self.triangles, self.region, self.edges, *rest = self._made.arrays()
+        self._curve, self.boundary, named, self._names, report = rest
+        self.places: dict[str, NDArray[np.int32]]
+        dicts: list[dict[int, str]] = [{}, {}, {}]
+        for name, tag, dimension in self._names:
+            dicts[dimension][tag] = name
+        self.places = {name: named[named[:, 1] == tag, 0] for tag, name in dicts[0].items()}
+        self.names, self.region_names = dicts[1:]
         self.report: dict[str, Any] = json.loads(report)
         self.width, self.height = (float(side) for side in self.points.max(axis=0))
 
@@ -110,24 +120,19 @@ class OutlineMesh(Mesh):
         """Writes the mesh in the format of the extension, by the options."""
         self._made.save(convert("mesh", {**options, "output": [path]})[0])
 
+    def _groups(self) -> tuple[Any, ...]:
+        return self.region, self.edges, self._curve, self.boundary, self._names
+
     def to_meshio(self) -> Any:
-        """The mesh as a ``meshio.Mesh``, with the cell data ``region`` and ``boundary`` (0 where a
-        cell has none), and the groups of edges as cell sets."""
-        import meshio  # type: ignore[import-untyped, unused-ignore]
+        """The mesh as a ``meshio.Mesh`` with the cell data ``region`` and ``boundary`` (0 where a
+        cell has none). The groups of edges and the regions are ``field_data`` and cell sets, named
+        points are point sets."""
         import numpy as np
 
-        none = np.empty(0, np.int64)
-        return meshio.Mesh(
-            np.column_stack([self.points, np.zeros(len(self.points))]),
-            [("triangle", self.triangles), ("line", self.edges)],
-            cell_data={
-                "region": [self.region, np.zeros_like(self.boundary)],
-                "boundary": [np.zeros_like(self.region), self.boundary],
-            },
-            cell_sets={
-                name: [none, np.flatnonzero(self.boundary == tag)] for tag, name in self.names.items()
-            },
-        )
+        made = super().to_meshio()
+        made.cell_data["boundary"] = [np.zeros_like(self.region), self.boundary]
+        made.point_sets = self.places
+        return made
 
 
 @with_options("mesh")

@@ -146,7 +146,7 @@ Array<T> copy_array(const T *from, std::initializer_list<size_t> shape) {
 }
 
 using Names = std::vector<std::tuple<std::string, int32_t, int>>; /* name, tag, dimension */
-/* The groups of a mesh, first those of edges. */
+/* The groups of a mesh: of points, edges, triangles. */
 Names names_of(const cvtm_regions &regions);
 /* Makes a string of the text of a report, and frees the text. */
 nb::str report_text(char *text);

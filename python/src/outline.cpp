@@ -44,18 +44,20 @@ void save(const std::shared_ptr<Outline> &o, const std::vector<Value> &values) {
   });
 }
 
-/* Returns points, triangles, the region of each triangle, edges, the group of each edge, names of
- * the groups, report. */
+/* Returns points, triangles, the region of each triangle, edges, the curve and the group of each
+ * edge, named points and the tags of their groups, names of the groups, report. */
 nb::tuple arrays(const Outline &o) {
   const Language language;
   const cvtm_mesh &m = *o.got->mesh;
   const cvtm_regions &r = *o.got->regions;
   const size_t points = static_cast<size_t>(m.vertex_count),
                triangles = static_cast<size_t>(m.triangle_count),
-               edges = static_cast<size_t>(r.edge_count);
+               edges = static_cast<size_t>(r.edge_count),
+               named = static_cast<size_t>(r.point_count);
   return nb::make_tuple(copy_array(o.got->points, {points, 2}),
                         copy_array(m.triangles, {triangles, 3}), copy_array(r.region, {triangles}),
-                        copy_array(r.edges, {edges, 2}), copy_array(r.group, {edges}), names_of(r),
+                        copy_array(r.edges, {edges, 2}), copy_array(r.curve, {edges}),
+                        copy_array(r.group, {edges}), copy_array(r.points, {named, 2}), names_of(r),
                         report_text(cvtm_outline_report(o.made)));
 }
 
@@ -65,7 +67,7 @@ void bind_outline(nb::module_ &module) {
   nb::class_<Outline>(module, "Outline", "The mesh of an outline.")
       .def("arrays", &arrays,
            nb::sig("def arrays(self) -> tuple[typing.Any, typing.Any, typing.Any, typing.Any, "
-                   "typing.Any, list[tuple[str, int, int]], str]"))
+                   "typing.Any, typing.Any, typing.Any, list[tuple[str, int, int]], str]"))
       .def("save", &save, nb::arg("values"))
       .def("__deepcopy__", [](nb::handle_t<Outline> self, nb::handle) { return nb::borrow(self); });
   module.def("outline", &outline, nb::arg("operand"), nb::arg("values"), nb::arg("inputs"));

@@ -127,6 +127,8 @@ std::optional<std::tuple<Integers, Integers, Integers, Integers, Names>> groups(
 
 Names names_of(const cvtm_regions &g) {
   Names names;
+  for (int32_t k = 0; k < g.point_group_count; ++k)
+    names.emplace_back(g.point_groups[k].name, g.point_groups[k].tag, 0);
   for (int32_t k = 0; k < g.line_group_count; ++k)
     names.emplace_back(g.line_groups[k].name, g.line_groups[k].tag, 1);
   for (int32_t k = 0; k < g.area_group_count; ++k)

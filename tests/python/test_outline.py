@@ -62,6 +62,27 @@ def test_sizes_and_groups(tmp_path):
     assert len(found.cells_dict["line"]) == len(mesh.edges) and "hole-1" in found.cell_sets
 
 
+def test_names_of_regions_and_points():
+    def feature(name, kind, places):
+        return {"type": "Feature", "properties": {"name": name}, "geometry": {"type": kind, "coordinates": places}}
+
+    outline = {"type": "FeatureCollection", "features": [
+        feature("steel", "Polygon", [SQUARE + SQUARE[:1]]), feature("pore", "Polygon", [HOLE + HOLE[:1]]),
+        feature("probe", "MultiPoint", [[1, 0.5], [4, 4]])]}
+    mesh = cvtmesh.mesh(outline, size=0.3)
+    assert mesh.region_names == {1: "steel", 2: "pore"} and list(mesh.places) == ["probe"]
+    assert {tuple(p) for p in mesh.points[mesh.places["probe"]]} == {(1, 0.5), (4, 4)}
+    found = mesh.to_meshio()
+    assert found.points[:, 1].max() == 4.2 and found.point_sets == mesh.places
+    assert found.cell_sets["pore"][0].tolist() == np.flatnonzero(mesh.region == 2).tolist()
+    assert found.cell_sets["left"][1].tolist() == np.flatnonzero(mesh.boundary == 1).tolist()
+    assert {name: tuple(value) for name, value in found.field_data.items()} == {
+        "probe": (1, 0), "steel": (1, 2), "pore": (2, 2),
+        **{name: (tag, 1) for tag, name in mesh.names.items()}}
+    skfem = pytest.importorskip("skfem.io.meshio")
+    assert set(skfem.from_meshio(found).subdomains) == {"steel", "pore"}
+
+
 @pytest.mark.parametrize("outline, size, words", [
     (SQUARE, None, "size or points"), (SQUARE, -1, "positive"), (SQUARE, "1+", "number"),
     (SQUARE, {"hole": 1}, "without a name"), (SQUARE, {"": 1, "lid": 2}, "no part 'lid'"),
