@@ -153,9 +153,12 @@ static cvtm_status search(budget *b, int flattens, tones *best, cvtm_error *erro
    * areas, and the drawing is compared with the flattened picture. A line shows a form only where
    * it has many points. */
   const int is_line = b->piece.kind == CVTM_INK_LINE;
-  const int is_thin = flattens && b->ink < (is_line ? 0.5 : 0.2) * ink_of(b, &own_tones);
-  /* A low white would leave bright inks, and faces drawn by a line, without points. */
-  const int usable = b->pens > 0 ? 1 : is_line ? 2 : WHITES;
+  const double own_ink = ink_of(b, &own_tones);
+  const int is_thin = flattens && b->ink < (is_line ? 0.5 : 0.2) * own_ink;
+  const int is_rich = b->ink > 0.3 * own_ink;
+  /* A low white would leave bright inks, faces drawn by a line, and faces for which there is ink
+   * without points. */
+  const int usable = b->pens > 0 ? 1 : is_line ? 2 : is_rich ? 3 : WHITES;
   if (is_thin) flatten_cells(b, shares[SHARES - 1]);
   cvtm_status status = run_sights_make(b->flat, b->width, b->height, &b->sights, error);
   for (int i = is_thin ? SHARES - 1 : 0; i < (flattens ? SHARES : 1); ++i) {

@@ -233,6 +233,17 @@ def test_details_keep_their_contrast(cvtmesh, more):
     assert made[80:].mean() < made[:15].mean() - 0.04
 
 
+def test_bright_places_are_shaded_if_there_is_ink(cvtmesh):
+    y, x = np.mgrid[:120, :90] / 90
+    level = 0.35 + 0.3 * np.sin(5 * x) + 0.15 * np.sin(23 * x) * np.sin(19 * y)
+    cvtmesh.file("bright.pgm", pgm_bytes((255 * level.clip(0, 1)).round().astype(np.uint8)))
+    made = cvtmesh.report("run", "bright.pgm", "--pen", "1.2px", "-n", 3000, "-o", "a.csv", "-o", "a.svg")
+    assert made["tone_chosen"]["white"] >= 0.65
+    points = np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1)[:, :2].astype(int)
+    bright = (level > 0.5) & (level < 0.62)
+    assert bright[points[:, 1], points[:, 0]].mean() > 0.3 * bright.mean()  # 0.18 with white at 0.5
+
+
 @pytest.mark.parametrize("more", [(), ("--svg", "path", "--order", "tsp"), ("--colours", "cmyk")])
 def test_as_many_as_the_machine_draws_in_a_time(cvtmesh, more):
     words = "run", waves(cvtmesh, 0.55, 0.4), "--page", "A3", "--pen", "0.3mm", *more
