@@ -266,9 +266,9 @@ static cvtm_status move_by_place(cvtm_source *source, const char **attributes, a
 static cvtm_status enter(document *d, const char *name, const char **attributes, state *now) {
   cvtm_token value;
   double opacity;
-  const char *transform = cvtm_xml_attribute(attributes, "transform");
-  if (transform != NULL) {
-    cvtm_source s = svg_value(d->source, transform);
+  if (cvtm_svg_property(d->sheet, name, attributes, "transform", &value)) {
+    cvtm_source s = svg_value(d->source, value.text);
+    s.size = value.length;
     d->source->status = read_transforms(&s, &now->transform);
   }
   if (d->depth > 1 && (strcmp(name, "svg") == 0 || strcmp(name, "symbol") == 0)) {
@@ -320,6 +320,7 @@ static cvtm_status visit_used(const document *d, const char **attributes, const 
 static void start_element(void *context, const char *name, const char **attributes, int *stop) {
   document *d = context;
   cvtm_source *s = d->source;
+  if (strncmp(name, "svg:", 4) == 0) name += 4;
   state now = d->depth > 0 ? d->states[d->depth - 1]
                            : (state){.transform = identity, .is_skipped = d->target != NULL};
   if (!cvtm_grow(&d->states, sizeof *d->states, &d->capacity, d->depth + 1)) {
@@ -512,9 +513,12 @@ static cvtm_status read_unit(void *context, cvtm_source *source, const element *
   const double height = side_in_mm(source, attributes, "height");
   read_box(&box, source, attributes, "viewBox");
   r->seen = 1;
-  if (box.dots.box[2] > 0 && width > 0) r->mm = width / box.dots.box[2];
-  if (box.dots.box[3] > 0 && height > 0 && !(r->mm < height / box.dots.box[3] && r->mm > 0))
-    r->mm = height / box.dots.box[3];
+  const double x = box.dots.box[2] > 0 ? width / box.dots.box[2] : 0;
+  const double y = box.dots.box[3] > 0 ? height / box.dots.box[3] : 0;
+  const char *fit = cvtm_xml_attribute(attributes, "preserveAspectRatio");
+  r->mm = x > 0 && y > 0 ? fmin(x, y) : fmax(x, y);
+  if (fit != NULL && strcmp(fit, "none") == 0 && x > 0 && fabs(y - x) > 1e-3 * x && y > 0)
+    return cvtm_source_fail(source, "preserveAspectRatio=\"none\" stretches the SVG");
   if (cvtm_xml_attribute(attributes, "viewBox") == NULL && (width > 0 || height > 0))
     r->mm = 25.4 / 96;
   return CVTM_OK;

@@ -142,3 +142,16 @@ def test_named_sides(cvtmesh):
     mesh = meshio.read(cvtmesh.path("m.msh"))
     assert {"inlet", "wall", "outlet", "bottom"} <= set(mesh.field_data) and "hole-1" not in mesh.field_data
     assert [50.3, 20.7] in mesh.points[:, :2].tolist()
+
+
+def test_transforms_in_styles_and_stretched_drawings(cvtmesh):
+    sheet = "<style>.moved { transform: translate(40 0) }</style>"
+    for moved in ('class="moved"', 'style="transform:translate(40,0)"', 'transform="translate(40)"'):
+        found = solve(cvtmesh, f'{sheet}{PLATE}<circle cx="30" cy="30" r="10"/><circle {moved} cx="30" cy="30" r="10"/>')
+        assert found == ({"hole-1", "hole-2"}, pytest.approx(6000 - 2 * CIRCLE, rel=0.01))
+    text = '<svg:svg xmlns:svg="http://www.w3.org/2000/svg" width="{}mm" height="60mm" viewBox="0 0 100 60" ' \
+           'preserveAspectRatio="none"><svg:rect width="100" height="60"/></svg:svg>'
+    cvtmesh.file("o.svg", text.format(100))
+    cvtmesh.call("mesh", "o.svg", "--size", "4mm", "-o", "m.msh")
+    cvtmesh.file("o.svg", text.format(200))
+    cvtmesh.refused("mesh", "o.svg", "--size", "4mm", "-o", "m.msh", code=3, names=["o.svg", "stretches"])
