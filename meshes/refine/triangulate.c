@@ -35,7 +35,7 @@ typedef struct planar {
 } planar;
 
 /* For angles alone at most this many vertices are added, plus four for each given vertex. */
-enum { MOST_FOR_ANGLES = 1000000 };
+enum { MOST_FOR_ANGLES = 200000 };
 
 static const char *const planar_work = "the triangulation";
 
@@ -329,6 +329,7 @@ static cvtm_status refine_planar(planar *p) {
   if (o->most_added > 0) {
     r->most_added = o->most_added - p->crossings;
     if (r->most_added <= 0) return CVTM_OK;
+    r->most = r->m.vertex_count + r->most_added;
   }
   r->m.records_changes = 1;
   cvtm_refine_set_bound(r, o->min_angle);
@@ -340,7 +341,7 @@ static cvtm_status refine_planar(planar *p) {
     return cvtm_fail(p->error, CVTM_ERROR_INPUT,
                      "a mesh without angles below %g degrees needs more than %" PRId64
                      " vertices: segments or "
-                     "vertices are very near each other; switch S bounds the number",
+                     "vertices are very near each other; switch S gives another bound",
                      o->min_angle, r->most);
   if (r->stopped) return cvtm_fail(p->error, CVTM_ERROR_INPUT, "the triangulation was interrupted");
   return CVTM_OK;

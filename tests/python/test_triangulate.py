@@ -156,6 +156,13 @@ def test_steiner_points_borders_and_numbers():
         assert not inside.any()
 
 
+SLIT = dict(vertices=[[0, 0], [9, 0], [9, 1e-6], [0, 1e-6]], segments=[[0, 1], [1, 2], [2, 3], [3, 0]])
+
+
+def test_steiner_points_may_be_more_than_angles_get_by_themselves():
+    assert len(cvtmesh.triangulate(SLIT, "pq30S220000")["vertices"]) == pytest.approx(220004, abs=9)
+
+
 @pytest.mark.parametrize("tri, switches, words", [
     (RING, "v", "v, the Voronoi"), (RING, "pu", "u, a test"), (RING, "pK", "'K' is not a switch"),
     (RING, "pq50", "above 40"), (RING, "pa0", "must be positive"), (RING, "p-", "'-' is not"),
@@ -174,7 +181,7 @@ def test_steiner_points_borders_and_numbers():
     (dict(vertices=SQUARE, triangles=[[0, 1, 1]]), "r", "triangle 0"),
     (dict(vertices=SQUARE, triangles=[[0, 1, 2], [0, 1, 3]]), "r", "triangle|edge|overlap"),
     (dict(RING, holes=[[2, 2], [0.5, 0.5]]), "p", "enclose nothing"),
-    (dict(vertices=SQUARE), "a1e-30", "areas|small|triangles")])
+    (dict(vertices=SQUARE), "a1e-30", "areas|small|triangles"), (SLIT, "pq30", "needs more than 200020 vertices")])
 def test_refusals(tri, switches, words):
     with pytest.raises(ValueError, match=words):
         cvtmesh.triangulate(tri, switches)
