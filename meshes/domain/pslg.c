@@ -472,6 +472,8 @@ static cvtm_status add_lines(cvtm_ring_collector *c, cvtm_error *error) {
   enum { ROUNDS = 4 };
   cvtm_polygons *rings = &c->rings;
   int64_t at = rings->start[rings->ring_count], found = 1;
+  c->point_capacity = at; /* of arrays with inserted corners */
+  c->ring_capacity = rings->ring_count + 1;
   if (!cvtm_grow(&rings->points, 2 * sizeof *rings->points, &c->point_capacity,
                  at + 2 * c->line_count) ||
       !cvtm_grow(&rings->start, sizeof *rings->start, &c->ring_capacity,
