@@ -345,20 +345,19 @@ static int add_name(cvtm_pslg *made, const named_shape *s) {
 }
 
 /* Numbers regions from 1 in the order of their first shapes; shapes without rings are no regions.
- * region: per shape. */
+ * region: per shape, zeros. */
 static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region, cvtm_pslg *made,
                                   cvtm_error *error) {
-  int64_t shapes = 0; /* number of shapes with rings; their rings are in ascending order */
+  int64_t shapes = 0; /* number of shapes with rings */
   named_shape *list = malloc((size_t)c->shape_count * sizeof *list);
   made->names = malloc((size_t)c->shape_count * sizeof *made->names);
   made->text = malloc((size_t)c->shape_count * sizeof *made->text);
   int good = list != NULL && made->names != NULL && made->text != NULL;
   int32_t last = 0;
-  for (int64_t r = 0; r < c->rings.ring_count && c->shape[r] < c->shape_count && good; ++r) {
-    const int32_t shape = c->shape[r];
-    if (r == 0 || shape != c->shape[r - 1])
-      list[shapes++] = (named_shape){c->name[shape], shape, 0};
-  }
+  for (int64_t r = 0; r < c->rings.ring_count; ++r)
+    if (c->shape[r] < c->shape_count) region[c->shape[r]] = 1;
+  for (int32_t k = 0; k < c->shape_count && good; ++k)
+    if (region[k] > 0) list[shapes++] = (named_shape){c->name[k], k, 0};
   if (good) qsort(list, (size_t)shapes, sizeof *list, compare_names);
   for (int64_t k = 0; k < shapes && good;
        ++k) { /* region is, for now, the first shape with the same name */

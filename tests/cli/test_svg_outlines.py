@@ -155,3 +155,18 @@ def test_transforms_in_styles_and_stretched_drawings(cvtmesh):
     cvtmesh.call("mesh", "o.svg", "--size", "4mm", "-o", "m.msh")
     cvtmesh.file("o.svg", text.format(200))
     cvtmesh.refused("mesh", "o.svg", "--size", "4mm", "-o", "m.msh", code=3, names=["o.svg", "stretches"])
+
+
+def test_rings_of_lines_may_follow_other_shapes(cvtmesh):
+    """A shape whose lines close around the others has its rings before and after theirs."""
+    corners = [[-10, -10], [10, -10], [10, 10], [-10, 10]]
+    square = [[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]
+    sides = [[corners[k], corners[(k + 1) % 4]] for k in range(4)]
+    geometries = [{"type": "Polygon", "coordinates": [square]}, {"type": "MultiLineString", "coordinates": sides}]
+    moved = {"type": "Polygon", "coordinates": [[[x + 4, y + 4] for x, y in square]]}
+    features = [{"type": "Feature", "geometry": {"type": "GeometryCollection", "geometries": geometries}},
+                {"type": "Feature", "properties": {"name": "b"}, "geometry": moved}]
+    cvtmesh.file("o.geojson", json.dumps({"type": "FeatureCollection", "features": features}))
+    cvtmesh.call("mesh", "o.geojson", "--size", 1, "-o", "m.msh")
+    mesh = meshio.read(cvtmesh.path("m.msh"))
+    assert {name for name, (_, dimension) in mesh.field_data.items() if dimension == 2} == {"region-1", "b"}
