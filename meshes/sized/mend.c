@@ -333,13 +333,12 @@ static int mend_if_sharp(cvtm_sizer *z, int64_t t) {
 }
 
 static int mend_if_restless(cvtm_sizer *z, int64_t v) {
-  if (z->m.at[v] < 0 || z->vertex[v].is_still) return 0;
-  z->vertex[v].is_still = 1;
+  if (z->m.at[v] < 0) return 0;
+  z->vertex[v].is_still = 1; /* until a change wakes it */
   return mend_vertex(z, (int32_t)v);
 }
 
-/* Changes the mesh at the items 0 .. n - 1 that have a mark. corner: per item a corner; NULL: items
- * are vertices. */
+/* Changes the mesh at the items 0 .. n - 1 that have a mark: vertices, or else triangles. */
 static int64_t mend_marked(cvtm_sizer *z, const uint8_t *mark, int64_t n, int is_vertex,
                            cvtm_sizer_mender mend) {
   cvtm_half_edges *m = &z->m;
