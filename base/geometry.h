@@ -251,10 +251,15 @@ typedef struct cvtm_placed {
   int64_t index;
 } cvtm_placed;
 
-/* For qsort. */
+/* For qsort and bsearch: compares points, or structs that begin with one, by x, then by y. */
+static inline int cvtm_compare_points(const void *left, const void *right) {
+  const double *a = (const double *)left, *b = (const double *)right;
+  if (a[0] != b[0]) return a[0] < b[0] ? -1 : 1;
+  return (a[1] > b[1]) - (a[1] < b[1]);
+}
+
 static inline int cvtm_compare_placed(const void *left, const void *right) {
   const cvtm_placed *a = (const cvtm_placed *)left, *b = (const cvtm_placed *)right;
-  if (a->x != b->x) return a->x < b->x ? -1 : 1;
-  if (a->y != b->y) return a->y < b->y ? -1 : 1;
-  return (a->index > b->index) - (a->index < b->index);
+  const int order = cvtm_compare_points(left, right);
+  return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
 }

@@ -87,6 +87,8 @@ void cvtm_list_by_key(const int32_t *key, int64_t count, int64_t keys, int64_t *
 
 /* --- comparisons for qsort -------------------------------------------------------------------- */
 
+/* These compare numbers, or structs by their first members, which are such numbers. */
+
 static inline int cvtm_compare_doubles(const void *left, const void *right) {
   const double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);
@@ -102,6 +104,13 @@ static inline int cvtm_compare_int32(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
+/* By a double, then by an int32_t. */
+static inline int cvtm_compare_keyed(const void *left, const void *right) {
+  const int order = cvtm_compare_doubles(left, right);
+  if (order != 0) return order;
+  return cvtm_compare_int32((const double *)left + 1, (const double *)right + 1);
+}
+
 static inline int cvtm_compare_integers(const void *left, const void *right, int count) {
   const int32_t *a = (const int32_t *)left, *b = (const int32_t *)right;
   for (int k = 0; k < count; ++k)
@@ -109,7 +118,7 @@ static inline int cvtm_compare_integers(const void *left, const void *right, int
   return 0;
 }
 
-/* Compares structs lexicographically by their first 2, 3 or 4 members, which are int32_t. */
+/* Lexicographically by the first 2, 3 or 4 members. */
 static inline int cvtm_compare_two(const void *left, const void *right) {
   return cvtm_compare_integers(left, right, 2);
 }

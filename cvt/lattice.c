@@ -1,6 +1,7 @@
 /* Hexagonal lattices that fit a rectangle or a torus. */
 #include "cvt/lattice.h"
 
+#include "base/host.h"
 #include "cvt/site_updates.h"
 
 #include <math.h>
@@ -63,11 +64,6 @@ static cvtm_lattice find_on_torus(cvtm_domain domain, int64_t count) {
 }
 
 /* For qsort. */
-static int compare_ratios(const void *left, const void *right) {
-  const double a = ((const cvtm_lattice *)left)->ratio, b = ((const cvtm_lattice *)right)->ratio;
-  return (a > b) - (a < b);
-}
-
 /* Adds the lattices of one kind. In the hexagonal lattice rows have the height sqrt(3)/2 times the
  * spacing, which seldom gives an integer number of rows. So a lattice is added for each of the two
  * next smaller and the two next larger integers. kind: alternates + 2 * columns of cvtm_lattice.
@@ -100,7 +96,7 @@ int cvtm_lattice_find(cvtm_domain domain, int64_t count, cvtm_lattice lattice[CV
     const double width = kind / 2 ? domain.height : domain.width;
     const double height = kind / 2 ? domain.width : domain.height;
     const int added = find_in_rectangle(width, height, count, kind, lattice + found);
-    qsort(lattice + found, (size_t)added, sizeof *lattice, compare_ratios);
+    qsort(lattice + found, (size_t)added, sizeof *lattice, cvtm_compare_doubles);
     found += count <= FEW_SITES ? added : 1;
   }
   return found;

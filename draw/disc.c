@@ -1,5 +1,6 @@
 #include "draw/disc.h"
 
+#include "base/host.h"
 #include "base/portable.h"
 
 #include <math.h>
@@ -34,12 +35,6 @@ typedef struct placed {
   double x;
   int32_t disc;
 } placed;
-
-static int compare_placed(const void *a, const void *b) {
-  const placed *p = a, *q = b;
-  if (p->x != q->x) return p->x < q->x ? -1 : 1;
-  return (p->disc > q->disc) - (p->disc < q->disc);
-}
 
 static int clamp_row(const cvtm_disc_grid *grid, double y) {
   return (int)fmin(fmax(floor(y / grid->side), 0), grid->height - 1);
@@ -90,7 +85,7 @@ static int make_rows(const cvtm_disc_grid *grid, const strokes *s, rows *lists) 
   if (lists->disc != NULL) {
     for (int64_t i = 0; i < count; ++i)
       order[i] = (placed){fmin(s->from[2 * i], s->to[2 * i]), (int32_t)i};
-    qsort(order, (size_t)count, sizeof *order, compare_placed);
+    qsort(order, (size_t)count, sizeof *order, cvtm_compare_keyed);
     fill_rows(grid, s, order, lists);
   }
   free(order);
@@ -98,11 +93,6 @@ static int make_rows(const cvtm_disc_grid *grid, const strokes *s, rows *lists) 
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
-
-static int compare_intervals(const void *a, const void *b) {
-  const interval *p = a, *q = b;
-  return (p->begin > q->begin) - (p->begin < q->begin);
-}
 
 /* Sorts intervals by their begin. The centres are already sorted, so insertion sort is fastest if
  * the discs are hardly larger than their spacing. */
@@ -115,7 +105,7 @@ static void sort_intervals(interval *list, int64_t count) {
     list[at] = moved;
     moves += k - at;
     if (moves > 16 * count) {
-      qsort(list, (size_t)count, sizeof *list, compare_intervals);
+      qsort(list, (size_t)count, sizeof *list, cvtm_compare_doubles);
       return;
     }
   }

@@ -18,12 +18,6 @@ typedef struct wanted_site {
   int32_t index;
 } wanted_site;
 
-static int compare_wanted(const void *a, const void *b) {
-  const wanted_site *p = a, *q = b;
-  if (p->wanted != q->wanted) return p->wanted < q->wanted ? -1 : 1;
-  return (p->index > q->index) - (p->index < q->index);
-}
-
 /* The data of a pass. */
 typedef struct follower {
   cvtm_domain domain;
@@ -59,7 +53,7 @@ static cvtm_status find_wanted(follower *f, double *area, cvtm_error *error) {
   cvtm_cells_free(&cells);
   cvtm_mesh_free(&mesh);
   if (status == CVTM_OK)
-    qsort(f->site + f->fixed, (size_t)(f->count - f->fixed), sizeof *f->site, compare_wanted);
+    qsort(f->site + f->fixed, (size_t)(f->count - f->fixed), sizeof *f->site, cvtm_compare_keyed);
   return status;
 }
 

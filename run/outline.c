@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "density/density.h"
 #include "density/metric_source.h"
 #include "meshes/polygon_file.h"
@@ -194,12 +195,6 @@ static cvtm_status take_frame(cvtm_outline *o, cvtm_error *error) {
   return bound_rings(o, error);
 }
 
-/* For qsort. */
-static int compare_regions(const void *left, const void *right) {
-  const cvtm_region_area *a = left, *b = right;
-  return (a->region > b->region) - (a->region < b->region);
-}
-
 /* Takes a graph as the outline, and the largest areas that its file may give. */
 static void take_graph(cvtm_outline *o) {
   run_area_caps *caps = &o->caps;
@@ -208,7 +203,7 @@ static void take_graph(cvtm_outline *o) {
   o->boundary = o->graph.boundary;
   o->graph.boundary = (cvtm_boundary){0};
   if (o->graph.area_count == 0) return;
-  qsort(o->graph.areas, (size_t)o->graph.area_count, sizeof *o->graph.areas, compare_regions);
+  qsort(o->graph.areas, (size_t)o->graph.area_count, sizeof *o->graph.areas, cvtm_compare_int32);
   caps->file_count = o->graph.area_count;
   caps->file = o->graph.areas;
 }

@@ -1,5 +1,6 @@
 #include "run/outline_parts.h"
 
+#include "base/geometry.h"
 #include "base/host.h"
 #include "base/portable.h"
 
@@ -8,13 +9,6 @@
 #include <string.h>
 
 /* ---- Smooth vertices ---- */
-
-/* For qsort and bsearch. */
-static int compare_points(const void *left, const void *right) {
-  const double *a = left, *b = right;
-  if (a[0] != b[0]) return a[0] < b[0] ? -1 : 1;
-  return (a[1] > b[1]) - (a[1] < b[1]);
-}
 
 /* Per vertex the two edges that continue each other, in whatever directions; -1: chains end there.
  */
@@ -77,14 +71,14 @@ cvtm_status run_outline_find_smooth(const cvtm_boundary *b, double *points, int6
     mark[e] = (int32_t)cvtm_mark_find(marks, last, p, q, slack);
     if (mark[e] >= 0) last = mark[e];
   }
-  if (count > 0) qsort(points, (size_t)count, 2 * sizeof *points, compare_points);
+  if (count > 0) qsort(points, (size_t)count, 2 * sizeof *points, cvtm_compare_points);
   for (int64_t v = 0; v < b->vertex_count && status == CVTM_OK; ++v) {
     is_smooth[v] = 0;
     if (j[v][0] < 0 || marker_of(marks, mark[j[v][0]]) != marker_of(marks, mark[j[v][1]])) continue;
     is_smooth[v] = tolerance >= 0
                        ? turn_at(b, j[v], v) < CVTM_PI / 6
                        : count > 0 && bsearch(b->points + 2 * v, points, (size_t)count,
-                                              2 * sizeof *points, compare_points) != NULL;
+                                              2 * sizeof *points, cvtm_compare_points) != NULL;
   }
   free(j);
   return status;

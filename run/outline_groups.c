@@ -203,29 +203,17 @@ cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, cons
                            : status;
 }
 
-/* For qsort and bsearch. */
-static int compare_regions(const void *left, const void *right) {
-  const cvtm_region_attribute *a = left, *b = right;
-  return (a->region > b->region) - (a->region < b->region);
-}
-
 /* Finds the attribute of each triangle: 0 in a region without one. */
 static void find_attributes(cvtm_outline *o) {
   cvtm_region_attribute *list = o->graph.attributes;
   const size_t count = (size_t)o->graph.attribute_count;
-  qsort(list, count, sizeof *list, compare_regions);
+  qsort(list, count, sizeof *list, cvtm_compare_int32);
   for (int64_t t = 0; t < o->mesh.triangle_count; ++t) {
     const cvtm_region_attribute key = {o->regions.region[t], 0};
-    const cvtm_region_attribute *found = bsearch(&key, list, count, sizeof *list, compare_regions);
+    const cvtm_region_attribute *found =
+        bsearch(&key, list, count, sizeof *list, cvtm_compare_int32);
     o->attribute[t] = found != NULL ? found->value : 0;
   }
-}
-
-/* For bsearch. */
-static int compare_places(const void *left, const void *right) {
-  const cvtm_placed *a = left, *b = right;
-  if (a->x != b->x) return a->x < b->x ? -1 : 1;
-  return (a->y > b->y) - (a->y < b->y);
 }
 
 /* Finds the vertices of the mesh at the given places, 2 * count; -1: none. */
@@ -240,10 +228,10 @@ static cvtm_status find_vertices(const cvtm_mesh *mesh, const double *places, si
   qsort(list, count, sizeof *list, cvtm_compare_placed);
   for (int64_t v = 0; v < mesh->vertex_count; ++v) {
     const cvtm_placed key = {mesh->points[2 * v], mesh->points[2 * v + 1], 0};
-    const cvtm_placed *found = bsearch(&key, list, count, sizeof *list, compare_places);
+    const cvtm_placed *found = bsearch(&key, list, count, sizeof *list, cvtm_compare_points);
     if (found == NULL) continue;
-    while (found > list && compare_places(found - 1, &key) == 0) --found;
-    for (; found < list + count && compare_places(found, &key) == 0; ++found)
+    while (found > list && cvtm_compare_points(found - 1, &key) == 0) --found;
+    for (; found < list + count && cvtm_compare_points(found, &key) == 0; ++found)
       vertex[found->index] = (int32_t)v;
   }
   free(list);

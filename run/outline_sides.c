@@ -43,12 +43,6 @@ typedef struct finder {
 
 static double cross_product(const double *u, const double *v) { return u[0] * v[1] - u[1] * v[0]; }
 
-/* For qsort. */
-static int compare_keys(const void *left, const void *right) {
-  const outer_edge *a = left, *b = right;
-  return a->key != b->key ? (a->key < b->key ? -1 : 1) : (a->edge > b->edge) - (a->edge < b->edge);
-}
-
 /* No side is likely to be perpendicular to this direction. */
 static double key_of(const double *p) { return p[0] + 0.618 * p[1]; }
 
@@ -66,7 +60,7 @@ static void list_outer(finder *f) {
     const double v[2] = {to[0] - b->points[0], to[1] - b->points[1]};
     f->area -= 0.5 * cross_product(u, v);
   }
-  qsort(f->outer, (size_t)f->count, sizeof *f->outer, compare_keys);
+  qsort(f->outer, (size_t)f->count, sizeof *f->outer, cvtm_compare_keyed);
 }
 
 /* Nonzero if the path a, b, c turns by a positive angle, and b is not within the slack of the line

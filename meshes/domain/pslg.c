@@ -47,38 +47,23 @@ static void free_edges(edge_list *l) {
   free(l->first);
 }
 
-typedef struct placed_corner {
-  cvtm_grid_point place;
-  int64_t corner;
-} placed_corner;
-
-/* For qsort. */
-static int compare_corners(const void *left, const void *right) {
-  const placed_corner *a = left, *b = right;
-  if (a->place.x != b->place.x) return a->place.x < b->place.x ? -1 : 1;
-  if (a->place.y != b->place.y) return a->place.y < b->place.y ? -1 : 1;
-  return (a->corner > b->corner) - (a->corner < b->corner);
-}
-
 /* Merges corners at the same grid point. number: the merged corner of each corner. */
 static cvtm_status merge_corners(const cvtm_polygons *rings, int32_t *number, edge_list *l,
                                  cvtm_scratch *memory, cvtm_error *error) {
   const size_t n = (size_t)rings->start[rings->ring_count];
   double *snapped = cvtm_scratch_take(memory, n, 2 * sizeof *snapped);
   cvtm_grid_point *grid = cvtm_scratch_take(memory, n, sizeof *grid);
-  placed_corner *sorted = cvtm_scratch_take(memory, n, sizeof *sorted);
+  cvtm_placed *sorted = cvtm_scratch_take(memory, n, sizeof *sorted);
   if (memory->failed) return cvtm_no_memory(error, "the rings");
   memcpy(snapped, rings->points, 2 * n * sizeof *snapped);
   CVTM_TRY(cvtm_snap_points(snapped, (int64_t)n, grid, error));
-  for (size_t k = 0; k < n; ++k) sorted[k] = (placed_corner){grid[k], (int64_t)k};
-  qsort(sorted, n, sizeof *sorted, compare_corners);
+  for (size_t k = 0; k < n; ++k) sorted[k] = (cvtm_placed){grid[k].x, grid[k].y, (int64_t)k};
+  qsort(sorted, n, sizeof *sorted, cvtm_compare_placed);
   for (size_t k = 0; k < n; ++k) {
-    const int same = k > 0 && sorted[k - 1].place.x == sorted[k].place.x &&
-                     sorted[k - 1].place.y == sorted[k].place.y;
-    if (!same)
-      memcpy(l->points + 2 * l->count++, rings->points + 2 * sorted[k].corner,
+    if (k == 0 || cvtm_compare_points(&sorted[k - 1], &sorted[k]) != 0)
+      memcpy(l->points + 2 * l->count++, rings->points + 2 * sorted[k].index,
              2 * sizeof *l->points);
-    number[sorted[k].corner] = (int32_t)(l->count - 1);
+    number[sorted[k].index] = (int32_t)(l->count - 1);
   }
   return CVTM_OK;
 }

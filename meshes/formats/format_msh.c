@@ -36,11 +36,6 @@ static void add_tag(node_tags *tags, cvtm_source *source, int64_t tag) {
   }
 }
 
-static int compare_tags(const void *a, const void *b) {
-  const double p = ((const node_tag *)a)->tag, q = ((const node_tag *)b)->tag;
-  return (p > q) - (p < q);
-}
-
 /* Sorts the nodes by tag. Fails if two nodes have the same tag. */
 static void sort_tags(node_tags *tags, cvtm_source *source) {
   int increasing = 1;
@@ -50,7 +45,7 @@ static void sort_tags(node_tags *tags, cvtm_source *source) {
     tags->consecutive &= tags->list[i].tag - tags->list[0].tag == (double)i;
   }
   if (increasing) return;
-  qsort(tags->list, (size_t)tags->count, sizeof *tags->list, compare_tags);
+  qsort(tags->list, (size_t)tags->count, sizeof *tags->list, cvtm_compare_doubles);
   for (int64_t i = 1; i < tags->count; ++i)
     if (tags->list[i - 1].tag == tags->list[i].tag)
       cvtm_source_fail(source, "two nodes have the same tag");
@@ -66,7 +61,7 @@ static double vertex_of_tag(const node_tags *tags, double tag) {
     return tags->list[(int64_t)guess].vertex;
   const node_tag wanted = {tag, 0};
   const node_tag *found =
-      bsearch(&wanted, tags->list, (size_t)tags->count, sizeof wanted, compare_tags);
+      bsearch(&wanted, tags->list, (size_t)tags->count, sizeof wanted, cvtm_compare_doubles);
   return found != NULL ? found->vertex : -1;
 }
 

@@ -152,31 +152,18 @@ cvtm_status cvtm_ring_end_path(cvtm_ring_collector *c, int is_filled) {
 
 /* ---- Rings of lines ---- */
 
-/* An end of a kept line: index 2 k is where line k begins. */
-typedef struct line_end {
-  double x, y;
-  int64_t index;
-} line_end;
-
-/* For qsort. */
-static int compare_ends(const void *left, const void *right) {
-  const line_end *a = left, *b = right;
-  if (a->x != b->x) return a->x < b->x ? -1 : 1;
-  if (a->y != b->y) return a->y < b->y ? -1 : 1;
-  return (a->index > b->index) - (a->index < b->index);
-}
-
-/* Sets mate, per end of a line, to the only other end at its place; -1: none, or several. */
-static void pair_ends(const cvtm_ring_collector *c, line_end *ends, int64_t *mate) {
+/* Sets mate, per end of a line, to the only other end at its place; -1: none, or several. Line k
+ * has the ends 2 k and 2 k + 1. */
+static void pair_ends(const cvtm_ring_collector *c, cvtm_placed *ends, int64_t *mate) {
   int64_t count = 0;
   for (int64_t k = 0; k < 2 * c->line_count; ++k) {
     const cvtm_kept_line *line = &c->lines[k / 2];
     const double *p = k % 2 == 0 ? line->from : line->to;
     mate[k] = -1;
     if (memcmp(line->from, line->to, sizeof line->from) != 0)
-      ends[count++] = (line_end){p[0], p[1], k};
+      ends[count++] = (cvtm_placed){p[0], p[1], k};
   }
-  qsort(ends, (size_t)count, sizeof *ends, compare_ends);
+  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_placed);
   for (int64_t k = 0, next; k < count; k = next) {
     for (next = k + 1; next < count && ends[next].x == ends[k].x && ends[next].y == ends[k].y;)
       ++next;
@@ -231,7 +218,7 @@ static int are_around(const cvtm_ring_collector *c) {
 static cvtm_status make_rings_of_lines(cvtm_ring_collector *c) {
   if (c->line_count == 0 || !are_around(c)) return CVTM_OK;
   cvtm_scratch memory = {0};
-  line_end *ends = cvtm_scratch_take(&memory, 2 * (size_t)c->line_count, sizeof *ends);
+  cvtm_placed *ends = cvtm_scratch_take(&memory, 2 * (size_t)c->line_count, sizeof *ends);
   int64_t *mate = cvtm_scratch_take(&memory, 2 * (size_t)c->line_count, sizeof *mate), kept = 0;
   cvtm_status status = memory.failed ? cvtm_source_no_memory(c->source) : CVTM_OK;
   if (status == CVTM_OK) pair_ends(c, ends, mate);

@@ -459,12 +459,6 @@ typedef struct part_ratio {
   double ratio, length;
 } part_ratio;
 
-/* For qsort. */
-static int compare_ratios(const void *left, const void *right) {
-  const part_ratio *a = left, *b = right;
-  return (a->ratio > b->ratio) - (a->ratio < b->ratio);
-}
-
 /* If nearly all parts of the boundary are longer (or shorter) than wanted by one ratio, scales the
  * sizes inside by this ratio, too. Then one lattice can extend from one side to the other. */
 static cvtm_status match_parts(cvtm_sizer *z) {
@@ -482,7 +476,7 @@ static cvtm_status match_parts(cvtm_sizer *z) {
     list[k] = (part_ratio){length / size, length};
     sum += length;
   }
-  qsort(list, (size_t)n, sizeof *list, compare_ratios);
+  qsort(list, (size_t)n, sizeof *list, cvtm_compare_doubles);
   int64_t median = 0;
   while (median + 1 < n && half + list[median].length < 0.5 * sum) half += list[median++].length;
   for (int64_t k = 0; k < n; ++k)
