@@ -2,6 +2,7 @@
 
 #include "base/host.h"
 #include "meshes/delaunay/crossings.h"
+#include "meshes/formats/formats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,17 +16,11 @@ typedef struct crossed_edge {
   int32_t shape;
 } crossed_edge;
 
-/* A new corner on the edge that begins at `corner`. */
-typedef struct new_corner {
-  int64_t corner;
-  double share, x, y;
-} new_corner;
-
 typedef struct crosser {
   cvtm_polygons *rings;
   crossed_edge *edges;
   int64_t edge_count;
-  new_corner *made;
+  cvtm_new_corner *made;
   int64_t count, capacity;
 } crosser;
 
@@ -34,12 +29,6 @@ static int compare_crossed(const void *left, const void *right) {
   const crossed_edge *a = left, *b = right;
   if (a->low != b->low) return a->low < b->low ? -1 : 1;
   return (a->corner > b->corner) - (a->corner < b->corner);
-}
-
-static int compare_new(const void *left, const void *right) {
-  const new_corner *a = left, *b = right;
-  if (a->corner != b->corner) return a->corner < b->corner ? -1 : 1;
-  return (a->share > b->share) - (a->share < b->share);
 }
 
 static double side_of(const double *a, const double *b, const double *p) {
@@ -55,8 +44,8 @@ static int cross(crosser *c, const crossed_edge *e, const crossed_edge *f) {
   const double x = e->from[0] + t * (e->to[0] - e->from[0]),
                y = e->from[1] + t * (e->to[1] - e->from[1]);
   if (!cvtm_grow(&c->made, sizeof *c->made, &c->capacity, c->count + 2)) return 0;
-  c->made[c->count++] = (new_corner){e->corner, t, x, y};
-  c->made[c->count++] = (new_corner){f->corner, u, x, y};
+  c->made[c->count++] = (cvtm_new_corner){e->corner, t, {x, y}, 0};
+  c->made[c->count++] = (cvtm_new_corner){f->corner, u, {x, y}, 0};
   return 1;
 }
 
@@ -73,30 +62,6 @@ static int cross_all(crosser *c) {
       if (c->edges[i].shape != c->edges[k].shape) is_good = cross(c, &c->edges[i], &c->edges[k]);
   }
   return is_good;
-}
-
-static int insert_corners(crosser *c) {
-  cvtm_polygons *rings = c->rings;
-  const int64_t n = rings->start[rings->ring_count];
-  double *points = malloc(2 * (size_t)(n + c->count + 1) * sizeof *points);
-  int64_t at = 0, made = 0;
-  if (points == NULL) return 0;
-  qsort(c->made, (size_t)c->count, sizeof *c->made, compare_new);
-  for (int64_t r = 0; r < rings->ring_count; ++r) {
-    const int64_t first = rings->start[r], end = rings->start[r + 1];
-    rings->start[r] = made;
-    for (int64_t v = first; v < end; ++v) {
-      memcpy(points + 2 * made++, rings->points + 2 * v, 2 * sizeof *points);
-      for (; at < c->count && c->made[at].corner == v; ++at) {
-        points[2 * made] = c->made[at].x;
-        points[2 * made++ + 1] = c->made[at].y;
-      }
-    }
-  }
-  rings->start[rings->ring_count] = made;
-  free(rings->points);
-  rings->points = points;
-  return 1;
 }
 
 /* Lists the edges that cross others. */
@@ -135,7 +100,8 @@ cvtm_status cvtm_shapes_cross(cvtm_polygons *rings, const int32_t *shape, int64_
                               cvtm_error *error) {
   crosser c = {.rings = rings};
   cvtm_status status = list_crossed(&c, shape, error);
-  if (status == CVTM_OK && !(cross_all(&c) && (c.count == 0 || insert_corners(&c))))
+  if (status == CVTM_OK &&
+      !(cross_all(&c) && (c.count == 0 || cvtm_rings_insert(rings, c.made, c.count))))
     status = cvtm_no_memory(error, "the rings");
   *found = c.count / 2;
   free(c.edges);

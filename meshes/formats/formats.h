@@ -334,6 +334,18 @@ static inline int cvtm_is_letter(unsigned char c) { return (c | 32) >= 'a' && (c
  * corners may be repeated. */
 cvtm_status cvtm_rings_touch(cvtm_polygons *rings, cvtm_error *error);
 
+/* A place where an edge of a ring gets a corner. */
+typedef struct cvtm_new_corner {
+  int64_t edge; /* the edge that begins at this corner */
+  double along; /* the distance from there, in any unit */
+  double place[2];
+  int64_t corner; /* orders places at the same distance */
+} cvtm_new_corner;
+
+/* Sorts the places, and inserts those that differ from the corner before. Returns 0 if memory runs
+ * out. */
+int cvtm_rings_insert(cvtm_polygons *rings, cvtm_new_corner *list, int64_t count);
+
 /* Refuses rings that cross so deeply that joining cannot repair it. Without this test many long
  * edges that cross would take quadratic time. */
 cvtm_status cvtm_rings_refuse_crossings(const cvtm_ring_collector *c, const char *name,

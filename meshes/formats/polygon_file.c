@@ -330,19 +330,13 @@ static cvtm_status rings_divide(cvtm_polygons *rings, cvtm_error *error) {
 /* Grid steps. Rounding to the grid moves a corner and an edge apart by up to sqrt (2). */
 static const double reach = 1.5;
 
-/* A corner of one ring that nearly lies on an edge of another. */
-typedef struct touch {
-  int64_t edge; /* the edge that begins at this corner */
-  double along; /* grid steps from there */
-  int64_t corner;
-} touch;
-
 typedef struct touch_finder {
+  const cvtm_polygons *rings;
   const cvtm_grid_point *grid;
-  const int64_t *next; /* per corner: the next corner of its ring */
-  const int32_t *ring; /* per corner */
-  int with_exact;      /* nonzero: also find exact touches */
-  touch *found;
+  const int64_t *next;    /* per corner: the next corner of its ring */
+  const int32_t *ring;    /* per corner */
+  int with_exact;         /* nonzero: also find exact touches */
+  cvtm_new_corner *found; /* corners that nearly lie on edges of other rings; along: grid steps */
   int64_t count, capacity;
 } touch_finder;
 
@@ -364,7 +358,8 @@ static int test_pair(touch_finder *f, int64_t edge, int64_t corner) {
   if (hypot(beyond, (double)side / length) > reach) return 1;
   if (side == 0 && beyond == 0 && !f->with_exact) return 1;
   if (!cvtm_grow(&f->found, sizeof *f->found, &f->capacity, f->count + 1)) return 0;
-  f->found[f->count++] = (touch){edge, along, corner};
+  const double *place = f->rings->points + 2 * corner;
+  f->found[f->count++] = (cvtm_new_corner){edge, along, {place[0], place[1]}, corner};
   return 1;
 }
 
@@ -434,8 +429,8 @@ static int find_touches(touch_finder *f, int64_t *corner, int64_t count, const i
 /* ---- Joining corners and edges ---- */
 
 /* For qsort. */
-static int compare_touches(const void *left, const void *right) {
-  const touch *a = left, *b = right;
+static int compare_new(const void *left, const void *right) {
+  const cvtm_new_corner *a = left, *b = right;
   if (a->edge != b->edge) return a->edge < b->edge ? -1 : 1;
   if (a->along != b->along) return a->along < b->along ? -1 : 1;
   return (a->corner > b->corner) - (a->corner < b->corner);
@@ -445,7 +440,7 @@ static int compare_touches(const void *left, const void *right) {
 static int64_t merge_corners(const touch_finder *f, cvtm_polygons *rings) {
   int64_t moved = 0;
   for (int64_t k = 0; k < f->count; ++k) {
-    const touch *t = &f->found[k];
+    const cvtm_new_corner *t = &f->found[k];
     const int64_t ends[2] = {t->edge, f->next[t->edge]};
     for (int i = 0; i < 2; ++i) {
       const int64_t to = ends[i] < t->corner ? ends[i] : t->corner;
@@ -458,22 +453,19 @@ static int64_t merge_corners(const touch_finder *f, cvtm_polygons *rings) {
   return moved;
 }
 
-/* Inserts into each edge the corners that touch it. */
-static int insert_corners(const touch_finder *f, cvtm_polygons *rings) {
-  const int64_t count = rings->start[rings->ring_count];
-  double *points = malloc(2 * (size_t)(count + f->count) * sizeof *points);
+int cvtm_rings_insert(cvtm_polygons *rings, cvtm_new_corner *list, int64_t count) {
+  double *points = malloc(2 * (size_t)(rings->start[rings->ring_count] + count) * sizeof *points);
   int64_t made = 0, used = 0;
   if (points == NULL) return 0;
+  qsort(list, (size_t)count, sizeof *list, compare_new);
   for (int64_t r = 0, v = 0; r < rings->ring_count; ++r) {
     const int64_t end = rings->start[r + 1];
     rings->start[r] = made;
     for (; v < end; ++v) {
       memcpy(points + 2 * made++, rings->points + 2 * v, 2 * sizeof *points);
-      for (; used < f->count && f->found[used].edge == v; ++used) {
-        const double *place = rings->points + 2 * f->found[used].corner;
-        if (memcmp(points + 2 * (made - 1), place, 2 * sizeof *points) != 0)
-          memcpy(points + 2 * made++, place, 2 * sizeof *points);
-      }
+      for (; used < count && list[used].edge == v; ++used)
+        if (memcmp(points + 2 * (made - 1), list[used].place, 2 * sizeof *points) != 0)
+          memcpy(points + 2 * made++, list[used].place, 2 * sizeof *points);
     }
   }
   rings->start[rings->ring_count] = made;
@@ -517,12 +509,12 @@ static cvtm_status join_once(cvtm_polygons *rings, int with_exact, int *changed,
   cvtm_status status = good ? cvtm_grid_of_points(rings->points, count, c.grid, error) : CVTM_OK;
   *changed = 0;
   if (good && status == CVTM_OK) {
-    f = (touch_finder){.grid = c.grid, .next = c.next, .ring = c.ring, .with_exact = with_exact};
+    f = (touch_finder){rings, c.grid, c.next, c.ring, with_exact, NULL, 0, 0};
     good = find_touches(&f, c.corner, count, c.edge, count);
   }
   if (good && f.count > 0) {
-    qsort(f.found, (size_t)f.count, sizeof *f.found, compare_touches);
-    if (merge_corners(&f, rings) == 0) good = insert_corners(&f, rings);
+    qsort(f.found, (size_t)f.count, sizeof *f.found, compare_new); /* the order of merges */
+    if (merge_corners(&f, rings) == 0) good = cvtm_rings_insert(rings, f.found, f.count);
     *changed = 1;
   }
   cvtm_scratch_free(&memory);
