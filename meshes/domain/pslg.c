@@ -19,9 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Shapes with common edges, or with names ---- */
-
-/* ---- Edges ---- */
+/* ---- Edges of shapes ---- */
 
 /* An edge between two merged corners, the smaller number first. Its fields are the sort keys. */
 typedef struct shape_edge {
@@ -272,7 +270,7 @@ static cvtm_status cover_parts(const edge_list *l, const int32_t *region, int64_
 
 typedef struct named_shape {
   const char *name;
-  int32_t shape, region;
+  int32_t shape;
 } named_shape;
 
 /* For qsort: shapes without a name come last. */
@@ -281,11 +279,6 @@ static int compare_names(const void *left, const void *right) {
   if ((a->name == NULL) != (b->name == NULL)) return a->name == NULL ? 1 : -1;
   const int order = a->name != NULL ? strcmp(a->name, b->name) : 0;
   return order != 0 ? order : a->shape - b->shape;
-}
-
-static int compare_shapes(const void *left, const void *right) {
-  const named_shape *a = left, *b = right;
-  return a->shape - b->shape;
 }
 
 /* Makes a name that is valid in every mesh format: at most 31 bytes, beginning with a letter. */
@@ -317,15 +310,15 @@ static void distinguish_name(const cvtm_pslg *made, int32_t region, char name[NA
   }
 }
 
-static int add_name(cvtm_pslg *made, const named_shape *s) {
+static int add_name(cvtm_pslg *made, const char *given, int32_t region) {
   char name[NAME_BYTES];
-  clean_name(s->name, name);
-  distinguish_name(made, s->region, name);
+  clean_name(given, name);
+  distinguish_name(made, region, name);
   char *copy = malloc(NAME_BYTES);
   if (copy == NULL) return 0;
   memcpy(copy, name, NAME_BYTES);
   made->text[made->name_count] = copy;
-  made->names[made->name_count++] = (cvtm_region_name){s->region, copy};
+  made->names[made->name_count++] = (cvtm_region_name){region, copy};
   return 1;
 }
 
@@ -342,18 +335,18 @@ static cvtm_status number_regions(const cvtm_ring_collector *c, int32_t *region,
   for (int64_t r = 0; r < c->rings.ring_count; ++r)
     if (c->shape[r] < c->shape_count) region[c->shape[r]] = 1;
   for (int32_t k = 0; k < c->shape_count && good; ++k)
-    if (region[k] > 0) list[shapes++] = (named_shape){c->name[k], k, 0};
+    if (region[k] > 0) list[shapes++] = (named_shape){c->name[k], k};
   if (good) qsort(list, (size_t)shapes, sizeof *list, compare_names);
-  for (int64_t k = 0; k < shapes && good;
-       ++k) { /* region is, for now, the first shape with the same name */
-    const int same = k > 0 && list[k].name && strcmp(list[k].name, list[k - 1].name) == 0;
-    list[k].region = same ? list[k - 1].region : list[k].shape;
-  }
-  if (good) qsort(list, (size_t)shapes, sizeof *list, compare_shapes);
+  /* now the region is the first shape with the same name, plus 1 */
   for (int64_t k = 0; k < shapes && good; ++k) {
-    const int is_first = list[k].region == list[k].shape;
-    list[k].region = region[list[k].shape] = is_first ? ++last : region[list[k].region];
-    if (is_first && list[k].name != NULL) good = add_name(made, &list[k]);
+    const int same = k > 0 && list[k].name && strcmp(list[k].name, list[k - 1].name) == 0;
+    region[list[k].shape] = same ? region[list[k - 1].shape] : list[k].shape + 1;
+  }
+  for (int32_t k = 0; k < c->shape_count && good; ++k) {
+    if (region[k] == 0) continue;
+    const int is_first = region[k] == k + 1;
+    region[k] = is_first ? ++last : region[region[k] - 1];
+    if (is_first && c->name[k] != NULL) good = add_name(made, c->name[k], last);
   }
   free(list);
   return good ? CVTM_OK : cvtm_no_memory(error, "the regions");
@@ -420,7 +413,7 @@ static cvtm_status mark_lines(const cvtm_ring_collector *c, cvtm_marks *made, cv
   named = 0;
   for (int64_t k = 0; k < c->line_count; ++k)
     if (c->name[c->lines[k].shape] != NULL)
-      list[named++] = (named_shape){c->name[c->lines[k].shape], (int32_t)k, 0};
+      list[named++] = (named_shape){c->name[c->lines[k].shape], (int32_t)k};
   qsort(list, (size_t)named, sizeof *list, compare_names);
   for (int64_t k = 0; k < named; ++k) {
     const int same = k > 0 && strcmp(list[k].name, list[k - 1].name) == 0;
@@ -527,8 +520,6 @@ static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *
   return CVTM_OK;
 }
 
-/* ---- Files of Triangle ---- */
-
 void cvtm_pslg_free(cvtm_pslg *pslg) {
   cvtm_boundary_free(&pslg->boundary);
   free(pslg->curve);
@@ -543,7 +534,7 @@ void cvtm_pslg_free(cvtm_pslg *pslg) {
   *pslg = (cvtm_pslg){0};
 }
 
-/* ---- Reading ---- */
+/* ---- Files of Triangle ---- */
 
 /* A point that marks a hole or a region. */
 typedef struct marker {
@@ -821,6 +812,8 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   *pslg = made;
   return CVTM_OK;
 }
+
+/* ---- Reading ---- */
 
 cvtm_status cvtm_pslg_read_bytes(const char *extension, const unsigned char *bytes, size_t size,
                                  const char *name, cvtm_pslg *pslg, int *is_rings,
