@@ -18,6 +18,7 @@ enum { FREE, BLOCKED, TAKEN };
 /* A row has sites at along * (i + 0.5 * (j % 2)) + up * j from the origin. */
 typedef struct lattice {
   const cvtm_sizer *z;
+  cvtm_scratch memory;               /* owns the arrays up to `parent` */
   double origin[2], along[2], up[2]; /* vectors: to the next site, to the next row */
   double direction, size;
   int64_t rows, columns;
@@ -148,10 +149,10 @@ static int list_runs(lattice *l) {
   l->first[0] = 0;
   for (int64_t j = 0; j < l->rows; ++j) l->first[j + 1] += l->first[j];
   l->run_count = l->first[l->rows];
-  l->begin = malloc(((size_t)l->run_count + 1) * sizeof *l->begin);
-  l->end = malloc(((size_t)l->run_count + 1) * sizeof *l->end);
-  l->parent = malloc(((size_t)l->run_count + 1) * sizeof *l->parent);
-  if (!l->begin || !l->end || !l->parent) return 0;
+  l->begin = cvtm_scratch_take(&l->memory, (size_t)l->run_count, sizeof *l->begin);
+  l->end = cvtm_scratch_take(&l->memory, (size_t)l->run_count, sizeof *l->end);
+  l->parent = cvtm_scratch_take(&l->memory, (size_t)l->run_count, sizeof *l->parent);
+  if (l->memory.failed) return 0;
 #pragma omp parallel for schedule(static)
   for (int64_t j = 0; j < l->rows; ++j)
     (void)find_runs(l, j, l->begin + l->first[j], l->end + l->first[j]);
@@ -436,13 +437,13 @@ static cvtm_status make_mesh(cvtm_sizer *z, lattice *l) {
 
 static cvtm_status fill_sites(cvtm_sizer *z, lattice *l, rest *r, int64_t h) {
   const size_t sites = (size_t)(l->rows * l->columns);
-  l->state = malloc(sites);
+  l->state = cvtm_scratch_take(&l->memory, sites, sizeof *l->state);
   l->vertex = cvtm_host_allocate(sites * sizeof *l->vertex);
   l->over = cvtm_host_allocate(sites * sizeof *l->over);
   l->under = cvtm_host_allocate(sites * sizeof *l->under);
-  l->first = malloc(((size_t)l->rows + 1) * sizeof *l->first);
+  l->first = cvtm_scratch_take(&l->memory, (size_t)l->rows + 1, sizeof *l->first);
   r->number = cvtm_host_allocate((sites + (size_t)z->fixed_count) * sizeof *r->number);
-  if (!l->state || !l->vertex || !l->over || !l->under || !l->first || !r->number)
+  if (l->memory.failed || !l->vertex || !l->over || !l->under || !r->number)
     return cvtm_no_memory(z->error, "the mesh");
   block_sites(l);
   if (!list_runs(l)) return cvtm_no_memory(z->error, "the mesh");
@@ -465,11 +466,7 @@ cvtm_status cvtm_sizer_lay(cvtm_sizer *z, int64_t part, int32_t **rim, int64_t *
   *rim = r.rim;
   *count = r.rim_count;
   *direction = l.direction;
-  free(l.state);
-  free(l.first);
-  free(l.begin);
-  free(l.end);
-  free(l.parent);
+  cvtm_scratch_free(&l.memory);
   free(l.vertex);
   free(l.over);
   free(l.under);
