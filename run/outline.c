@@ -136,7 +136,6 @@ static void report_metric(const cvtm_adapt_figures *f, cJSON *report) {
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* The domain for writing files, where y = height - y. The height is 0 if the outline has y up. */
 cvtm_domain run_outline_place_domain(const cvtm_outline *o) {
   return (cvtm_domain){o->domain.width, o->y_up ? 0 : o->domain.height, 0};
 }

@@ -314,8 +314,7 @@ cvtm_status run_outline_carry_over(const cvtm_marks *given, const cvtm_boundary 
   if (made->mark == NULL || (*size == NULL && sizes->edge_size != NULL))
     return cvtm_no_memory(error, "the curves");
   for (int64_t k = 0; k < given->count; ++k)
-    if (memcmp(given->mark[k].from, given->mark[k].to, sizeof given->mark[k].from) == 0)
-      made->mark[made->count++] = given->mark[k];
+    if (run_mark_is_point(&given->mark[k])) made->mark[made->count++] = given->mark[k];
   for (int64_t e = 0; e < divided->edge_count; ++e) {
     const int32_t mark = sizes->mark[source[e]];
     if (*size != NULL) (*size)[e] = sizes->edge_size[source[e]];
