@@ -80,22 +80,12 @@ cvtm_status cli_set_domain(cli_options *options, const cli_value *value, cvtm_er
           : "");
 }
 
-/* Nonzero for an extension of a format that some command writes. */
-static int is_extension(const char *word) {
-  const cvtm_format *f;
-  for (int k = 0; (f = run_format_at(k)) != NULL; ++k)
-    if (strcmp(f->extension, word) == 0 || (f->alias != NULL && strcmp(f->alias, word) == 0))
-      return 1;
-  return 0;
-}
-
 cvtm_status cli_set_format(cli_options *options, const cli_value *value, cvtm_error *error) {
   static const char *const words[] = {"ascii", "binary", "zlib",  "lz4",
                                       "msh2",  "cpe",    "shell", "cps"};
   enum { WORDS = sizeof words / sizeof words[0] };
   int given[WORDS] = {0};
   const cli_command command = options->command;
-  const int takes_words = cli_option_rows[cli_option_find(command, "format")].words != NULL;
   options->run.format = cli_commands[command].format;
   for (const char *word = value->text;; ++word) {
     const size_t length = strcspn(word, ",");
@@ -103,11 +93,10 @@ cvtm_status cli_set_format(cli_options *options, const cli_value *value, cvtm_er
     while (k < WORDS && (strlen(words[k]) != length || strncmp(words[k], word, length) != 0)) ++k;
     if (k < WORDS)
       given[k] = 1;
-    else if (word[length] == ',' || length == 0 || (takes_words && !is_extension(word)))
+    else if (word[length] == ',' || length == 0)
       return cvtm_fail(error, CVTM_ERROR_ARGUMENT,
                        "--format: '%.*s' is not one of ascii, binary, zlib, lz4, msh2, cps, cpe, "
-                       "shell; an extension "
-                       "comes last",
+                       "shell; an extension comes last",
                        (int)length, word);
     else
       options->run.format = word;

@@ -99,14 +99,16 @@ static cvtm_status refuse_extension(const cvtm_run_options *options, const char 
                                     const char *extension, cvtm_error *error) {
   known_formats known = {.nearest = run_nearest_start(extension)};
   run_output_visit(options, offer_format, &known);
+  const char *words =
+      options->format == NULL ? "" : "; words: ascii, binary, zlib, lz4, msh2, cps, cpe, shell";
   if (is_stream(path)) path = "standard output";
   if (*extension == '\0')
     return run_usage_error(error, "%s: the name has no extension; formats:%s", path, known.list);
   if (known.nearest.best != NULL)
-    return run_usage_error(error, "%s: '%s' is not a format; did you mean '%s'? Formats:%s", path,
-                           extension, known.nearest.best, known.list);
-  return run_usage_error(error, "%s: '%s' is not a format written here; formats:%s", path,
-                         extension, known.list);
+    return run_usage_error(error, "%s: '%s' is not a format; did you mean '%s'? Formats:%s%s", path,
+                           extension, known.nearest.best, known.list, words);
+  return run_usage_error(error, "%s: '%s' is not a format written here; formats:%s%s", path,
+                         extension, known.list, words);
 }
 
 /* True if one of the outputs can hold the nodes of --element-order 2. */

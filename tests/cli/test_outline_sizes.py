@@ -193,7 +193,7 @@ def test_values_on_lines(cvtmesh):
         cvtmesh.call("mesh", f"o.{ending}", "--size", 1, "-o", f"{ending}.vtu")
         assert cvtmesh.read(f"{ending}.vtu") == cvtmesh.read("geojson.vtu")
     cvtmesh.refused("mesh", "o.ndjson", "--size", 1, "-o", "-", "--format", "cpx", code=2,
-                    names=["--format: 'cpx'", "cps, cpe, shell"])
+                    names=["'cpx'", "cps, cpe, shell"])
 
 
 def test_max_is_the_mesh_of_fewest_triangles(cvtmesh):
