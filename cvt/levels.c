@@ -169,25 +169,12 @@ static cvtm_status scale_sites(const cvtm_solve *s, int order) {
                                   s->cvt->sites);
 }
 
-/* Samples `count` sites. The descent of a low effort is too short to change their local density.
- * The mean of the root of a dithered density is less than the root of its mean. */
 static cvtm_status sample_sites(const cvtm_solve *s, int64_t count, double *sites,
                                 cvtm_error *error) {
   const cvtm_cvt *cvt = s->cvt;
-  const cvtm_cvt_options *o = s->options;
   const cvtm_domain picture = cvt->pyramid ? s->pyramid.domain : cvt->domain;
-  const size_t bytes = (size_t)picture.width * (size_t)picture.height * sizeof(float);
-  if (o->effort != CVTM_CVT_EFFORT_LOW)
-    return cvtm_cvt_sample_scanned(picture, s->density, cvt->square_roots, count, o->seed, o->start,
-                                   sites, error);
-  float *density = malloc(bytes);
-  if (!density) return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to sample sites");
-  memcpy(density, s->density, bytes);
-  cvtm_status status = cvtm_smooth_dither(picture, density, error);
-  if (status == CVTM_OK)
-    status = cvtm_cvt_sample(picture, density, count, o->seed, o->start, sites, error);
-  free(density);
-  return status;
+  return cvtm_cvt_sample_scanned(picture, s->density, cvt->square_roots, count, s->options->seed,
+                                 s->options->start, sites, error);
 }
 
 /* With several ranks, rank 0 samples, and the others get its sites. */

@@ -312,7 +312,8 @@ static cvtm_status choose(budget *b, cvtm_domain domain, cvtm_image *image, cons
 cvtm_status run_smooth_dither(const cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
   const cvtm_domain domain = {image->width, image->height, o->periodic};
   const int64_t pixels = (int64_t)domain.width * domain.height;
-  if (image->is_data || image->masked > 0 || !has_tone(o)) return CVTM_OK;
+  const int is_short = (int)o->effort == CVTM_CVT_EFFORT_LOW && o->preset == CVTM_RUN_PRESET_NONE;
+  if (image->is_data || image->masked > 0 || !(has_tone(o) || is_short)) return CVTM_OK;
   CVTM_TRY(cvtm_smooth_dither(domain, image->value, error));
   for (int c = 0; c < 3 && image->rgb != NULL; ++c)
     CVTM_TRY(cvtm_smooth_dither(domain, image->rgb + c * pixels, error));

@@ -10,7 +10,8 @@
 #include <cjson/cJSON.h>
 
 /* Smooths a dithered picture that dots or a line show: overlaps, chosen tones and the separation
- * into inks are not proportional to its ink. */
+ * into inks are not proportional to its ink. A descent of low effort is too short to move sites
+ * from where a dither puts too many of them, so it has a smooth picture, too. */
 cvtm_status run_smooth_dither(const cvtm_run_options *options, cvtm_image *image,
                               cvtm_error *error);
 /* If -n gives a time (options->points is below 0), sets the number of touches, or of points of a

@@ -280,6 +280,21 @@ def test_a_dithered_half_has_as_many_dots_as_an_even_one(cvtmesh):
     assert np.mean(cvtmesh.array("a.npy")[:, 0] < 80) == pytest.approx(0.5, abs=0.015)
 
 
+def test_thin_strokes_are_no_dither(cvtmesh):
+    rng = np.random.default_rng(2)
+    grey = np.full((96, 192), 255, np.uint8)
+    for _ in range(250):
+        y, x = rng.integers(4, 88), rng.integers(4, 184)
+        if rng.random() < 0.5:
+            grey[y:y + 6, x] = 26
+        else:
+            grey[y, x:x + 6] = 26
+    cvtmesh.file("strokes.pgm", b"P5 192 96 255\n" + grey.tobytes())
+    report = cvtmesh.report("run", "strokes.pgm", "--pen", "0.4px", "-n", 4000, "--gamma", 3, "--levels", "0,0.8",
+                            "-o", "a.svg")
+    assert report["tone"]["correlation"] > 0.985
+
+
 BAYER = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]])
 
 

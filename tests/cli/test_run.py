@@ -175,7 +175,8 @@ def test_smallest_inputs(cvtmesh):
             assert vertices == count
 
 
-@pytest.mark.parametrize("pen", [(), ("--pen", "1px")])  # touches of a pen have a short descent
+# The descent of a low effort is short, also that of touches.
+@pytest.mark.parametrize("pen", [(), ("--pen", "1px"), ("--effort", "low"), ("--effort", "low", "--domain", "frame")])
 def test_dots_follow_the_mean_of_dithered_ink(cvtmesh, pen):
     """Left half: even grey; right half: the same mean ink as one black pixel in four."""
     grey = np.full((160, 320), 255, np.uint8)
