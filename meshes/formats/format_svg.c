@@ -120,6 +120,15 @@ static affine make_transform(transform_kind kind, int count, const double a[6]) 
 }
 
 /* Reads a list such as `translate(3 4) rotate(90)`, of which the last one is applied first. */
+/* CSS has units in transforms, which are those of the attribute. */
+static void skip_unit(cvtm_source *s) {
+  static const char *const units[] = {"px", "deg"};
+  for (int k = 0; k < 2; ++k)
+    if (s->size - s->at >= strlen(units[k]) &&
+        memcmp(s->data + s->at, units[k], strlen(units[k])) == 0)
+      s->at += strlen(units[k]);
+}
+
 static cvtm_status read_transforms(cvtm_source *s, affine *transform) {
   static const struct {
     const char *name;
@@ -140,7 +149,7 @@ static cvtm_status read_transforms(cvtm_source *s, affine *transform) {
     ++s->at;
     double a[6] = {0};
     int count = 0;
-    while (count < kinds[kind].most && svg_take_number(s, &a[count])) ++count;
+    for (; count < kinds[kind].most && svg_take_number(s, &a[count]); ++count) skip_unit(s);
     while (s->at < s->size && strchr(" \t\r\n", s->data[s->at])) ++s->at;
     if ((count != kinds[kind].fewest && count != kinds[kind].most) || s->at >= s->size ||
         s->data[s->at] != ')')

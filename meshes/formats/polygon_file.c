@@ -132,8 +132,15 @@ cvtm_status cvtm_ring_end_line(cvtm_ring_collector *c) {
   return CVTM_OK;
 }
 
+/* The largest error of a place that is a sum of rounded relative coordinates, relative to the size
+ * of the drawing: editors write 8 digits. */
+static const double rounding = 1e-7;
+
+static double error_in(const cvtm_box *box) {
+  return rounding * fmax(box->high[0] - box->low[0], box->high[1] - box->low[1]);
+}
+
 cvtm_status cvtm_ring_end_path(cvtm_ring_collector *c, int is_filled) {
-  const double rounding = 1e-9; /* of relative coordinates, relative to the size of the path */
   double *p = c->rings.points == NULL ? NULL : c->rings.points + 2 * finished_points(c);
   const int64_t count = c->open;
   if (count > 2) {
@@ -141,8 +148,7 @@ cvtm_status cvtm_ring_end_path(cvtm_ring_collector *c, int is_filled) {
     cvtm_box box = cvtm_empty_box();
     for (int64_t k = 0; k < count; ++k) cvtm_box_add(&box, p + 2 * k);
     const double gap = fmax(fabs(end[0] - p[0]), fabs(end[1] - p[1]));
-    const int is_closed =
-        gap <= rounding * fmax(box.high[0] - box.low[0], box.high[1] - box.low[1]);
+    const int is_closed = gap <= error_in(&box);
     if (is_closed) memcpy(end, p, 2 * sizeof *p);
     if ((is_closed || is_filled) && ring_has_area(p, count)) return cvtm_ring_close(c);
   }
@@ -152,24 +158,33 @@ cvtm_status cvtm_ring_end_path(cvtm_ring_collector *c, int is_filled) {
 
 /* ---- Rings of lines ---- */
 
-/* Sets mate, per end of a line, to the only other end at its place; -1: none, or several. Line k
- * has the ends 2 k and 2 k + 1. */
-static void pair_ends(const cvtm_ring_collector *c, cvtm_placed *ends, int64_t *mate) {
+static double *end_of(const cvtm_ring_collector *c, int64_t k) {
+  return k % 2 == 0 ? c->lines[k / 2].from : c->lines[k / 2].to;
+}
+
+/* Sets mate, per end of a line, to the only other end at its place, and makes their coordinates
+ * equal; -1: none, or several. Line k has the ends 2 k and 2 k + 1. Ends are at one place if their
+ * coordinates differ by at most `near`; shorter lines have no mates. */
+static void pair_ends(const cvtm_ring_collector *c, double near, cvtm_placed *ends, int64_t *mate) {
   int64_t count = 0;
   for (int64_t k = 0; k < 2 * c->line_count; ++k) {
-    const cvtm_kept_line *line = &c->lines[k / 2];
-    const double *p = k % 2 == 0 ? line->from : line->to;
+    const double *p = end_of(c, k), *q = end_of(c, k ^ 1);
     mate[k] = -1;
-    if (memcmp(line->from, line->to, sizeof line->from) != 0)
+    if (fmax(fabs(p[0] - q[0]), fabs(p[1] - q[1])) > near)
       ends[count++] = (cvtm_placed){p[0], p[1], k};
   }
   qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_placed);
+  for (int64_t k = 1; k < count; ++k)
+    if (ends[k].x - ends[k - 1].x <= near) ends[k].x = ends[k - 1].x;
+  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_placed);
   for (int64_t k = 0, next; k < count; k = next) {
-    for (next = k + 1; next < count && ends[next].x == ends[k].x && ends[next].y == ends[k].y;)
+    for (next = k + 1;
+         next < count && ends[next].x == ends[k].x && ends[next].y - ends[next - 1].y <= near;)
       ++next;
     if (next != k + 2) continue;
     mate[ends[k].index] = ends[k + 1].index;
     mate[ends[k + 1].index] = ends[k].index;
+    memcpy(end_of(c, ends[k + 1].index), end_of(c, ends[k].index), 2 * sizeof(double));
   }
 }
 
@@ -187,8 +202,7 @@ static cvtm_status close_lines(cvtm_ring_collector *c, int64_t *mate, int64_t fi
   if (end < 0 || lines < 3) return CVTM_OK;
   if (shape == INT32_MAX) CVTM_TRY(cvtm_ring_begin_shape(c, NULL));
   do {
-    const cvtm_kept_line *line = &c->lines[end / 2];
-    const double *p = end % 2 == 0 ? line->from : line->to;
+    const double *p = end_of(c, end);
     const int64_t next = mate[end ^ 1];
     mate[end ^ 1] = mate[end] = -2;
     CVTM_TRY(cvtm_ring_add_point(c, p[0], p[1]));
@@ -199,29 +213,33 @@ static cvtm_status close_lines(cvtm_ring_collector *c, int64_t *mate, int64_t fi
   return CVTM_OK;
 }
 
-/* Nonzero if the lines reach at least as far as the rings on all sides, and farther on one. */
-static int are_around(const cvtm_ring_collector *c) {
-  cvtm_box lines = cvtm_empty_box(), rings = cvtm_empty_box();
-  for (int64_t k = 0; k < c->line_count; ++k) {
-    cvtm_box_add(&lines, c->lines[k].from);
-    cvtm_box_add(&lines, c->lines[k].to);
-  }
+static cvtm_box box_of_lines(const cvtm_ring_collector *c) {
+  cvtm_box box = cvtm_empty_box();
+  for (int64_t k = 0; k < 2 * c->line_count; ++k) cvtm_box_add(&box, end_of(c, k));
+  return box;
+}
+
+/* Nonzero if the lines in this box reach at least as far as the rings on all sides, and farther on
+ * one. */
+static int are_around(const cvtm_ring_collector *c, const cvtm_box *lines) {
+  cvtm_box rings = cvtm_empty_box();
   for (int64_t v = 0; v < finished_points(c); ++v) cvtm_box_add(&rings, c->rings.points + 2 * v);
-  const double wide = lines.high[0] - lines.low[0] + lines.high[1] - lines.low[1];
-  return lines.low[0] <= rings.low[0] && lines.low[1] <= rings.low[1] &&
-         lines.high[0] >= rings.high[0] && lines.high[1] >= rings.high[1] &&
+  const double wide = lines->high[0] - lines->low[0] + lines->high[1] - lines->low[1];
+  return lines->low[0] <= rings.low[0] && lines->low[1] <= rings.low[1] &&
+         lines->high[0] >= rings.high[0] && lines->high[1] >= rings.high[1] &&
          wide > rings.high[0] - rings.low[0] + rings.high[1] - rings.low[1];
 }
 
 /* In a drawing of lines, closed chains of lines are rings: CAD programs draw each side of an
  * outline by itself. Lines with names stay. */
 static cvtm_status make_rings_of_lines(cvtm_ring_collector *c) {
-  if (c->line_count == 0 || !are_around(c)) return CVTM_OK;
+  const cvtm_box box = box_of_lines(c);
+  if (c->line_count == 0 || !are_around(c, &box)) return CVTM_OK;
   cvtm_scratch memory = {0};
   cvtm_placed *ends = cvtm_scratch_take(&memory, 2 * (size_t)c->line_count, sizeof *ends);
   int64_t *mate = cvtm_scratch_take(&memory, 2 * (size_t)c->line_count, sizeof *mate), kept = 0;
   cvtm_status status = memory.failed ? cvtm_source_no_memory(c->source) : CVTM_OK;
-  if (status == CVTM_OK) pair_ends(c, ends, mate);
+  if (status == CVTM_OK) pair_ends(c, error_in(&box), ends, mate);
   for (int64_t k = 0; k < 2 * c->line_count && status == CVTM_OK; k += 2)
     if (mate[k] >= 0) status = close_lines(c, mate, k);
   for (int64_t k = 0; k < c->line_count && status == CVTM_OK; ++k)

@@ -130,6 +130,15 @@ def test_sides_drawn_one_by_one(cvtmesh):
     assert solve(cvtmesh, PLATE + f'<g fill="none">{loop}</g>') == ({"interface-1-1"}, pytest.approx(6000))
 
 
+def test_sides_that_miss_each_other_by_rounding(cvtmesh):
+    """40.3 - 30.2 is not 10.1, and editors write 8 digits."""
+    sides = '<path d="m10.1 10.2h30.2"/><path d="m40.3 10.2v30.5"/><path d="m40.3 40.7h-30.2"/><path d="m10.1 40.7v-30.5"/>'
+    hole = '<circle cx="25" cy="25" r="10"/>'
+    for lines in (sides, '<path d="M10.1 10.2H40.3V40.7H10.1V10.200001"/>'):
+        found = solve(cvtmesh, f'<g fill="none">{lines}</g>{hole}')
+        assert found == ({"hole-1"}, pytest.approx(30.2 * 30.5 - CIRCLE, rel=0.02))
+
+
 def test_named_sides(cvtmesh):
     """Lines of GeoJSON around everything are the outline, and keep their names."""
     sides = {"inlet": [[0, 0], [0, 50]], "wall": [[0, 50], [40, 60], [100, 50]], "outlet": [[100, 0], [100, 50]],
@@ -146,7 +155,8 @@ def test_named_sides(cvtmesh):
 
 def test_transforms_in_styles_and_stretched_drawings(cvtmesh):
     sheet = "<style>.moved { transform: translate(40 0) }</style>"
-    for moved in ('class="moved"', 'style="transform:translate(40,0)"', 'transform="translate(40)"'):
+    for moved in ('class="moved"', 'style="transform:translate(40,0)"', 'transform="translate(40)"',
+                  'style="transform: rotate(360deg) translate(40px, 0px)"'):
         found = solve(cvtmesh, f'{sheet}{PLATE}<circle cx="30" cy="30" r="10"/><circle {moved} cx="30" cy="30" r="10"/>')
         assert found == ({"hole-1", "hole-2"}, pytest.approx(6000 - 2 * CIRCLE, rel=0.01))
     text = '<svg:svg xmlns:svg="http://www.w3.org/2000/svg" width="{}mm" height="60mm" viewBox="0 0 100 60" ' \
