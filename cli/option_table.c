@@ -621,7 +621,7 @@ const cli_option_row cli_option_rows[] = {
    "outline",
    .manual = "Corners where the outline turns by 30 degrees or more remain, and so do corners where three edges "
    "or two lines of different names meet. Curves of SVG files need no --simplify: edges of the wanted size replace them, within a tenth of the "
-   "length of an edge, and the nodes of paths remain. --simplify cannot be used with --periodic."},
+   "length of an edge, and the nodes of paths remain. --simplify needs --size or -n, and cannot be used with --periodic, --min-angle, --size max or --metric."},
   {"metric", 0, MESH, TEXT(run.outline.metric, "FIELD"), CHIEF(DOMAIN),
    "stretch triangles along a field, so that --points vertices interpolate it as well as possible. FIELD is `hessian` "
    "(of the picture that is meshed) or a file: a picture, a solution (vtu, msh, npy) or a metric (npy)",

@@ -437,6 +437,11 @@ static cvtm_status check_outline(cvtm_outline *o, cvtm_error *error) {
     return run_usage_error(error, "--order does not go with the mesh of an outline");
   if (options->refine.max_area.count > 0 || options->size.from.name != NULL)
     return run_usage_error(error, "--max-area and --size-from are not for outlines: give --size");
+  if ((options->given & CVTM_RUN_GIVEN_SIMPLIFY) &&
+      (options->periodic || !run_sizes_wanted(options)))
+    return run_usage_error(error,
+                           "--simplify needs --size or --points, and goes neither with --periodic "
+                           "nor with --min-angle, --size max or --metric");
   cvtm_status status = run_sizes_read(options, &o->sizes, error);
   if (status == CVTM_OK) status = run_outline_names_check(&options->outline.boundary_names, error);
   if (status == CVTM_OK) status = check_metric(options, error);

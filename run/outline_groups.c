@@ -109,6 +109,17 @@ static cvtm_status rename_part(const char *text, const cvtm_group *given, cvtm_r
                            known);
 }
 
+/* Readers such as meshio keep one of two groups with the same name. */
+static cvtm_status check_names(const cvtm_run_list *names, const cvtm_regions *r,
+                               cvtm_error *error) {
+  for (int k = 0; k < names->count; ++k)
+    for (int32_t i = 0; i < r->area_group_count; ++i)
+      if (strcmp(strchr(names->item[k], '=') + 1, r->area_groups[i].name) == 0)
+        return cvtm_fail(error, CVTM_ERROR_INPUT, "--boundary-name %s: a region has this name",
+                         names->item[k]);
+  return CVTM_OK;
+}
+
 /* Gives the names of --boundary-name; groups with equal names become one. markers: NULL, or one per
  * group. */
 static cvtm_status rename_parts(const cvtm_run_list *names, cvtm_regions *r, int32_t *markers,
@@ -199,6 +210,7 @@ cvtm_status run_outline_group(const cvtm_outline *o, const cvtm_mesh *mesh, cons
     *markers = mark_groups(regions);
     if (*markers == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for groups");
   }
+  if (status == CVTM_OK) status = check_names(names, regions, error);
   return status == CVTM_OK ? rename_parts(names, regions, markers != NULL ? *markers : NULL, error)
                            : status;
 }

@@ -546,6 +546,8 @@ def test_simplified_chains(cvtmesh):
         assert angles(points, triangles).min() > 36
         if tolerance:
             assert area(points, triangles) > (math.pi * (10 - tolerance) ** 2 - 4)
+    for words in ("--size", "max"), ("--min-angle", 30), ("--size", 1.5, "--periodic"):
+        cvtmesh.refused("mesh", "o.csv", *words, "--simplify", 0.1, "-o", "m.vtu", code=2, names=["--simplify"])
     assert found[None] == found[0] == count
     assert found[0.2] == pytest.approx(20 * math.pi / 1.5, rel=0.1) and found[0.02] < 60
 

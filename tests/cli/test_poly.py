@@ -373,7 +373,8 @@ def test_elements_of_inp_and_names_of_boundaries(cvtmesh):
     groups = meshio.read(cvtmesh.path("b.msh")).field_data
     assert {"wall", "inlet", "outlet", "left", "top", "region-1"} == set(groups)
     for word, code, said in (("6", 2, "PART=NAME"), ("6=", 2, "PART=NAME"), ("6=a b", 2, "PART=NAME"), ("6=7a", 2, "PART=NAME"),
-                             ("lid=a", 3, "no part 'lid'"), ("1,=a", 3, "no part"), ("1,2", 2, "PART=NAME")):
+                             ("lid=a", 3, "no part 'lid'"), ("1,=a", 3, "no part"), ("1,2", 2, "PART=NAME"),
+                             ("top=region-1", 3, "a region has this name"), ("0,0=region-1", 3, "a region has this name")):
         cvtmesh.refused("mesh", "b.poly", "--size", 1, "--boundary-name", word, "-o", "no.msh", code=code,
                         names=["--boundary-name", said])
 
