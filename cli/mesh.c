@@ -16,6 +16,7 @@
 
 #include <cjson/cJSON.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,10 +45,11 @@ static void print_outline_summary(const cvtm_outline *o) {
             100 * o->adapted.good_edges, o->adapted.least_quality, o->adapted.mean_quality);
   else if (!run_sizes_wanted(&o->options))
     cli_refine_print_summary(&o->refine, &o->figures);
-  else if (o->options.points > 0 && (double)o->mesh.vertex_count > 1.02 * (double)o->options.points)
+  else if (o->options.points > 0 &&
+           fabs((double)o->mesh.vertex_count / (double)o->options.points - 1) > 0.02)
     fprintf(stderr,
-            "  -n %lld is too few for the sizes with names, short edges and narrow parts; a larger "
-            "--grade needs fewer\n",
+            "  -n %lld is not met: edges have whole parts, and sizes with names, short edges and "
+            "narrow parts stay; a larger --grade needs fewer vertices\n",
             (long long)o->options.points);
   cli_plot_print(&o->plot);
 }
