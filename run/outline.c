@@ -6,6 +6,7 @@
 #include "base/host.h"
 #include "density/density.h"
 #include "density/metric_source.h"
+#include "meshes/formats/formats.h"
 #include "meshes/polygon_file.h"
 #include "run/files.h"
 #include "run/input.h"
@@ -209,8 +210,9 @@ static void take_graph(cvtm_outline *o) {
 
 static cvtm_status read_rings(cvtm_outline *o, cvtm_error *error) {
   const char *path = o->options.input.name;
-  const cvtm_status status = cvtm_polygons_read(path, &o->polygons, error);
-  if (status != CVTM_OK) return status;
+  CVTM_TRY(cvtm_polygons_read(path, &o->polygons, error));
+  /* the edges of periodic sides end where holes touch them */
+  if (o->options.periodic) CVTM_TRY(cvtm_rings_touch(&o->polygons, error));
   o->domain =
       domain_around(&o->options, o->polygons.points, o->polygons.start[o->polygons.ring_count]);
   o->polygons.y_up = o->y_up;

@@ -78,8 +78,9 @@ void run_outline_box(const double *points, int64_t count, double sides[4]);
  * is taken first, of equal ones that to the left and right; then one with which copies of the
  * outline do not overlap, and the sum or difference of both. Every translation pairs all edges that
  * it connects. Coordinates may differ by a rounding error, or by two units of the last decimal and
- * an eighth of the edge where that pairs more. CVTM_ERROR_INPUT if no edges are paired, or only
- * some of a side. */
+ * an eighth of the edge where that pairs more. If edges cover the same parts of two sides, a corner
+ * on only one of them divides an edge of the other. CVTM_ERROR_INPUT if no edges are paired, or
+ * only some of a side. */
 cvtm_status run_outline_pair(cvtm_outline *outline, cvtm_error *error);
 
 /* Gives vertices of a refined mesh the places of the outline: corners exactly, others at the same

@@ -296,23 +296,116 @@ static void find_pairs(finder *f, double slack) {
   number_ways(f);
 }
 
+/* The end of an edge on one of two sides that are copies. */
+typedef struct side_end {
+  double key; /* where it is along the first side, or its translated copy is */
+  int32_t edge, vertex;
+  int corner; /* of the edge: 0 or 1 */
+  int side;   /* 0: the first */
+  int begins; /* 1: the edge lies beyond the end, along the first side; -1: before it */
+} side_end;
+
+/* Nonzero if an edge lies on a side (0 or 1). key: where its ends are, as in a side_end. */
+static int lies_on(const finder *f, const side_pair *s, int side, const outer_edge *e,
+                   double key[2]) {
+  const cvtm_placed *c = &f->hull[s->corner[side]];
+  const double u[2] = {e->from[0] - c->x, e->from[1] - c->y},
+               v[2] = {e->to[0] - c->x, e->to[1] - c->y};
+  key[0] = (u[0] * s->side[0] + u[1] * s->side[1]) / s->length + side * s->length;
+  key[1] = (v[0] * s->side[0] + v[1] * s->side[1]) / s->length + side * s->length;
+  return fabs(cross_product(s->side, u)) <= f->slack * s->length &&
+         fabs(cross_product(s->side, v)) <= f->slack * s->length;
+}
+
 /* The number of edges without twins on sides of the hull that have a copy. */
 static int64_t count_alone(const finder *f) {
   int64_t alone = 0;
   for (int64_t k = 0; k < f->count; ++k) {
     const outer_edge *e = &f->outer[k];
     int is_alone = 0;
-    for (int64_t i = 0; i < 2 * f->side_count && f->b->twin[e->edge] < 0; ++i) {
-      const side_pair *s = &f->sides[i / 2];
-      const cvtm_placed *c = &f->hull[s->corner[i % 2]];
-      const double u[2] = {e->from[0] - c->x, e->from[1] - c->y},
-                   v[2] = {e->to[0] - c->x, e->to[1] - c->y};
-      is_alone |= s->is_paired && fabs(cross_product(s->side, u)) <= f->slack * s->length &&
-                  fabs(cross_product(s->side, v)) <= f->slack * s->length;
-    }
+    double key[2];
+    for (int64_t i = 0; i < 2 * f->side_count && f->b->twin[e->edge] < 0; ++i)
+      is_alone |= f->sides[i / 2].is_paired && lies_on(f, &f->sides[i / 2], (int)(i % 2), e, key);
     alone += is_alone;
   }
   return alone;
+}
+
+/* ---- Partners of corners on sides ---- */
+
+/* Lists the ends of the edges on two sides. *slack: the largest distance of ends at one place. */
+static int64_t list_ends(const finder *f, const side_pair *s, side_end *ends, double *slack) {
+  int64_t count = 0;
+  *slack = f->slack;
+  for (int64_t k = 0; k < 2 * f->count; ++k) {
+    const outer_edge *e = &f->outer[k / 2];
+    const int side = (int)(k % 2), is_turned = f->b->left[e->edge] == 0;
+    double key[2];
+    if (!lies_on(f, s, side, e, key)) continue;
+    *slack = fmin(*slack, slack_of(f, length_of(e)));
+    for (int i = 0; i < 2; ++i) {
+      const int corner = i ^ is_turned;
+      ends[count++] = (side_end){key[i], e->edge, f->b->edges[2 * (int64_t)e->edge + corner],
+                                 corner, side,    key[i] < key[1 - i] ? 1 : -1};
+    }
+  }
+  qsort(ends, (size_t)count, sizeof *ends, cvtm_compare_keyed);
+  return count;
+}
+
+/* Divides the edge of `last`, which is its end on a side, at the translated copy of vertex v; its
+ * second part becomes the edge of `last`. */
+static void divide_at(cvtm_boundary *b, side_end *last, int32_t v, const double way[2],
+                      double slack) {
+  const int32_t made = (int32_t)b->edge_count++, added = (int32_t)b->vertex_count++;
+  const int32_t *const old = b->edges + 2 * (int64_t)last->edge;
+  const double *p = b->points + 2 * (int64_t)old[0], *q = b->points + 2 * (int64_t)old[1];
+  for (int axis = 0; axis < 2; ++axis) {
+    const double at = b->points[2 * (int64_t)v + axis];
+    const double moved = fabs(way[axis]) <= slack ? at : at + way[axis];
+    b->points[2 * (int64_t)added + axis] = p[axis] == q[axis] ? p[axis] : moved;
+  }
+  b->corner[added] = 1;
+  b->left[made] = b->left[last->edge];
+  b->right[made] = b->right[last->edge];
+  b->edges[2 * (int64_t)made + last->corner] = old[last->corner];
+  b->edges[2 * (int64_t)made + !last->corner] = added;
+  b->edges[2 * (int64_t)last->edge + last->corner] = added;
+  last->edge = made;
+}
+
+/* Where only one of two sides has corners, divides edges of the other: a hole or a line may touch a
+ * side. Does nothing unless edges cover the same parts of both sides. room: for edges; ends:
+ * scratch memory. */
+static void add_partners(const finder *f, const side_pair *s, size_t room, side_end *ends) {
+  cvtm_boundary *b = f->b;
+  const cvtm_placed *a = &f->hull[s->corner[0]], *c = &f->hull[s->corner[1]];
+  const double way[2] = {c->x - a->x - s->side[0], c->y - a->y - s->side[1]};
+  const double back[2] = {-way[0], -way[1]};
+  double slack;
+  const int64_t count = list_ends(f, s, ends, &slack);
+  if ((size_t)(b->edge_count + count / 2) > room) return;
+  for (int pass = 0; pass < 2; ++pass) {
+    side_end last[2] = {{.edge = 0},
+                        {.edge = 0}}; /* the second ends of the edges beyond the place */
+    for (int64_t k = 0, next; k < count; k = next) {
+      int found[2] = {0, 0}, covered = 0;
+      for (next = k; next < count && ends[next].key - ends[k].key <= slack; ++next) {
+        const side_end *e = &ends[next];
+        ++found[e->side];
+        covered += e->side == 0 ? e->begins : -e->begins;
+      }
+      if (covered != 0) return;
+      for (int side = 0; side < 2 && pass == 1; ++side)
+        if (found[side] == 0)
+          divide_at(b, &last[side], ends[k].vertex, side == 1 ? way : back, slack);
+      for (int64_t i = k; i < next; ++i) {
+        if (ends[i].begins < 0) continue;
+        last[ends[i].side] = ends[i];
+        last[ends[i].side].corner ^= 1;
+      }
+    }
+  }
 }
 
 /* The unit of the last decimal of all coordinates; 0: they have more than 12 decimals. */
@@ -339,18 +432,35 @@ static cvtm_status check_pairs(const finder *f, cvtm_error *error) {
                    (long long)alone, alone == 1 ? "edge lies" : "edges lie");
 }
 
+/* Grows the arrays of a boundary. Returns 0 if memory runs out. */
+static int make_room(cvtm_boundary *b, size_t vertices, size_t edges) {
+  double *points = realloc(b->points, 2 * vertices * sizeof *points);
+  if (points != NULL) b->points = points;
+  uint8_t *corner = realloc(b->corner, vertices);
+  if (corner != NULL) b->corner = corner;
+  int32_t **const lists[] = {&b->edges, &b->left, &b->right, &b->twin, &b->period};
+  int good = points != NULL && corner != NULL;
+  for (int k = 0; k < 5; ++k) {
+    int32_t *list = realloc(*lists[k], (k == 0 ? 2 : 1) * edges * sizeof *list);
+    if (list != NULL) *lists[k] = list;
+    good &= list != NULL;
+  }
+  return good;
+}
+
 cvtm_status run_outline_pair(cvtm_outline *o, cvtm_error *error) {
   cvtm_boundary *b = &o->boundary;
-  const size_t n = (size_t)b->edge_count;
+  /* A place with corners on one side is the end of two edges, each of which lies on a side. */
+  const int64_t given = b->edge_count;
+  const size_t n = 2 * (size_t)given + 1;
   cvtm_scratch memory = {0};
   finder f = {.b = b,
               .outer = cvtm_scratch_take(&memory, n, sizeof *f.outer),
               .hull = cvtm_scratch_take(&memory, 2 * n + 3, sizeof *f.hull),
               .sides = cvtm_scratch_take(&memory, 2 * n, sizeof *f.sides)};
-  b->twin = malloc((n + 1) * sizeof *b->twin);
-  b->period = malloc((n + 1) * sizeof *b->period);
+  side_end *ends = cvtm_scratch_take(&memory, 4 * n, sizeof *ends);
   cvtm_status status = CVTM_OK;
-  if (memory.failed || b->twin == NULL || b->period == NULL) {
+  if (memory.failed || !make_room(b, (size_t)b->vertex_count + n, n)) {
     status = cvtm_no_memory(error, "the sides");
   } else {
     list_outer(&f);
@@ -362,6 +472,11 @@ cvtm_status run_outline_pair(cvtm_outline *o, cvtm_error *error) {
     const double rounded = fmax(2.001 * last_unit(b), exact);
     find_pairs(&f, rounded);
     if (!(f.paired > paired * (1 + 1e-9))) find_pairs(&f, exact);
+    for (int64_t k = 0; k < f.side_count; ++k) add_partners(&f, &f.sides[k], n, ends);
+    if (b->edge_count > given) {
+      list_outer(&f);
+      find_pairs(&f, f.slack);
+    }
     status = check_pairs(&f, error);
     o->first_period = f.first_way;
     o->period_count = f.way_count;

@@ -233,9 +233,14 @@ def test_outlines_that_are_not_periodic(inputs):
     for name in "triangle", "point":
         inputs.refused("mesh", f"{name}.csv", "--periodic", "--min-angle", 30, "-o", "m.msh", code=3,
                        names=[f"{name}.csv", "--periodic"])
-    inputs.call("mesh", "uneven.csv", "--periodic", "--min-angle", 30, "-o", "m.msh", "--pairs-out",
-                "pairs.npy")
-    assert (inputs.array("pairs.npy")[:, 2] == 1).all()
+    inputs.call("mesh", "uneven.csv", "--periodic", "--min-angle", 30, "-o", "m.off", "--pairs-out",
+                "pairs.npy")  # a corner of one side becomes one of the other
+    mesh = meshio.read(inputs.path("m.off"))
+    left, right, lower, upper = check_glued(mesh.points[:, :2], mesh.cells_dict["triangle"], 4, 3)
+    assert {1, 2} <= set(mesh.points[left, 1])
+    assert np.array_equal(inputs.array("pairs.npy"),
+                          np.concatenate([np.column_stack([left, right, 0 * left]),
+                                          np.column_stack([lower, upper, 0 * lower + 1])]))
     inputs.refused("mesh", "uneven.csv", "--min-angle", 30, "--pairs-out", "p.npy", "-o", "m.msh",
                    code=2, names=["--periodic"])
 
