@@ -16,6 +16,7 @@ typedef struct cvtm_page {
   double clip[4];          /* mm */
   double picture[2];       /* mm; width and height of the whole picture; 0: it is the page */
   int in_pixels;           /* nonzero: all lengths are in pixels; only for SVG */
+  double pixel;            /* mm; the size of such a pixel; 0: unknown */
 } cvtm_page;
 
 /* Centres the picture in the area `clip`. fill: nonzero: the picture covers all of the area and is

@@ -2,9 +2,11 @@
 #include "draw/drawing.h"
 
 #include "base/file.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "draw/formats.h"
 #include "draw/plotter.h"
+#include "meshes/formats/formats.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -37,61 +39,95 @@ static int part_is_empty(const cvtm_drawing *drawing, int64_t part) {
 
 /* --- SVG -------------------------------------------------------------------------------------- */
 
-static void put_attribute(FILE *file, const char *name, double mm, const char *unit) {
-  fprintf(file, " %s=\"", name);
-  put_fixed(file, mm);
-  fprintf(file, "%s\"", unit);
+/* The decimals of coordinates: the longer side of the page has at least 10^5 steps. */
+static int choose_decimals(const cvtm_page *page) {
+  const double longer = fmax(page->width, page->height);
+  const int decimals = 3 + (int)fmax(ceil(log10(100 / longer)), 0);
+  return decimals < 12 ? decimals : 12;
+}
+
+static void put_number(FILE *file, double value, int decimals) {
+  char text[CVTM_TEXT_FIXED];
+  fwrite(text, 1, (size_t)(cvtm_text_fixed(text, value, decimals) - text), file);
 }
 
 static void write_header(FILE *file, const cvtm_page *page) {
+  const int decimals = choose_decimals(page);
+  const double scale = page->pixel > 0 ? page->pixel : 1;
+  const char *unit = page->in_pixels && !(page->pixel > 0) ? "" : "mm";
   fputs(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" "
-      "xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\"",
+      "xmlns:inkscape=\"http://www.inkscape.org/namespaces/inkscape\" width=\"",
       file);
-  put_attribute(file, "width", page->width, page->in_pixels ? "" : "mm");
-  put_attribute(file, "height", page->height, page->in_pixels ? "" : "mm");
-  fputs(" viewBox=\"0 0 ", file);
-  put_fixed(file, page->width);
+  cvtm_put_number(file, scale * page->width);
+  fprintf(file, "%s\" height=\"", unit);
+  cvtm_put_number(file, scale * page->height);
+  fprintf(file, "%s\" viewBox=\"0 0 ", unit);
+  put_number(file, page->width, decimals);
   fputc(' ', file);
-  put_fixed(file, page->height);
+  put_number(file, page->height, decimals);
   if (page->picture[0] > 0) { /* the place of the picture, for cvtm_dots_read */
     const double box[4] = {page->left, page->top, page->picture[0], page->picture[1]};
     fputs("\" data-picture=\"", file);
     for (int k = 0; k < 4; ++k) {
       if (k > 0) fputc(' ', file);
-      put_fixed(file, box[k]);
+      put_number(file, box[k], decimals);
     }
   }
-  fputs("\">\n", file);
+  fputs("\" style=\"background:#fff\">\n", file);
 }
 
-static void write_dots(FILE *file, const cvtm_drawing *drawing, int64_t first, int64_t end) {
-  for (int64_t k = first; k < end; ++k) {
-    fputs("<circle", file);
-    put_attribute(file, "cx", drawing->points[2 * k], "");
-    put_attribute(file, "cy", drawing->points[2 * k + 1], "");
-    put_attribute(file, "r", drawing->radius[k], "");
-    fputs("/>\n", file);
-  }
+/* A part of a drawing whose points or dots are items of cvtm_write_items. */
+typedef struct svg_part {
+  const cvtm_drawing *drawing;
+  int64_t first;             /* the first point */
+  const unsigned char *ends; /* of each point of the drawing; NULL: dots */
+  int decimals;
+} svg_part;
+
+enum { FIRST_OF_STROKE = 1, LAST_OF_STROKE = 2 };
+
+static char *put_circle(char *to, const void *context, int64_t item) {
+  const svg_part *part = context;
+  const double *point = part->drawing->points + 2 * (part->first + item);
+  to = cvtm_text_word(to, "<circle cx=\"");
+  to = cvtm_text_fixed(to, point[0], part->decimals);
+  to = cvtm_text_word(to, "\" cy=\"");
+  to = cvtm_text_fixed(to, point[1], part->decimals);
+  to = cvtm_text_word(to, "\" r=\"");
+  to = cvtm_text_fixed(to, part->drawing->radius[part->first + item], part->decimals);
+  return cvtm_text_word(to, "\"/>\n");
 }
 
-static void write_lines(FILE *file, const cvtm_drawing *drawing, int64_t first_stroke,
-                        int64_t end_stroke) {
+static char *put_point(char *to, const void *context, int64_t item) {
   enum { PER_LINE = 16 };
-  for (int64_t k = first_stroke; k < end_stroke; ++k) {
-    const int64_t first = drawing->start[k];
-    fputs("<path d=\"", file);
-    for (int64_t i = first; i < drawing->start[k + 1]; ++i) {
-      if (i > first && (i - first) % PER_LINE == 0) fputc('\n', file);
-      fputc(i == first ? 'M' : 'L', file);
-      put_fixed(file, drawing->points[2 * i]);
-      fputc(',', file);
-      put_fixed(file, drawing->points[2 * i + 1]);
-    }
-    /* vpype leaves out lines without length, so a touch has the least length that is not 0. */
-    fputs(drawing->start[k + 1] == first + 1 ? "h.001\"/>\n" : "\"/>\n", file);
+  const svg_part *part = context;
+  const double *point = part->drawing->points + 2 * (part->first + item);
+  const int end = part->ends[part->first + item];
+  if (end & FIRST_OF_STROKE)
+    to = cvtm_text_word(to, "<path d=\"M");
+  else
+    to = cvtm_text_word(to, item % PER_LINE == 0 ? "\nL" : "L");
+  to = cvtm_text_fixed(to, point[0], part->decimals);
+  *to++ = ',';
+  to = cvtm_text_fixed(to, point[1], part->decimals);
+  /* vpype leaves out lines without length, so a touch has the least length that is not 0. */
+  if (end == (FIRST_OF_STROKE | LAST_OF_STROKE)) {
+    *to++ = 'h';
+    to = cvtm_text_fixed(to, pow(10, -part->decimals), part->decimals);
   }
+  return end & LAST_OF_STROKE ? cvtm_text_word(to, "\"/>\n") : to;
+}
+
+/* Marks the ends of strokes. malloc'd; NULL if memory runs out. */
+static unsigned char *find_ends(const cvtm_drawing *drawing) {
+  unsigned char *ends = calloc((size_t)drawing->start[drawing->stroke_count] + 1, 1);
+  for (int64_t k = 0; ends != NULL && k < drawing->stroke_count; ++k) {
+    ends[drawing->start[k]] |= FIRST_OF_STROKE;
+    ends[drawing->start[k + 1] - 1] |= LAST_OF_STROKE;
+  }
+  return ends;
 }
 
 /* Layer names begin with a number, because plotter software pauses between numbered layers. */
@@ -103,24 +139,28 @@ static void write_layer_name(FILE *file, const cvtm_drawing *drawing, int64_t pa
   if (pen != NULL) fputs(" style=\"mix-blend-mode:multiply\"", file);
 }
 
-static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part) {
+static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part,
+                        const unsigned char *ends) {
   const cvtm_pen *pen = drawing->pens != NULL ? &drawing->pens[drawing->pen[part]] : NULL;
   char ink[8];
   int64_t first, end;
   cvtm_drawing_part(drawing, part, &first, &end);
+  first = drawing->start[first];
+  end = drawing->start[end];
+  const svg_part items = {drawing, first, ends, choose_decimals(&drawing->page)};
   snprintf(ink, sizeof ink, "%s", drawing->light ? "#fff" : "#000");
   if (pen != NULL)
     snprintf(ink, sizeof ink, "#%02x%02x%02x", pen->colour[0], pen->colour[1], pen->colour[2]);
   write_layer_name(file, drawing, part, pen);
   if (drawing->radius != NULL) {
     fprintf(file, " fill=\"%s\">\n", ink);
-    write_dots(file, drawing, first, end);
+    cvtm_write_items(file, end - first, 3 * CVTM_TEXT_FIXED + 40, put_circle, &items);
   } else {
     fprintf(file, " fill=\"none\" stroke=\"%s\" stroke-linejoin=\"round\"", ink);
-    fputs(" stroke-linecap=\"round\"", file);
-    put_attribute(file, "stroke-width", cvtm_drawing_width_of(drawing, part), "");
-    fputs(">\n", file);
-    write_lines(file, drawing, first, end);
+    fputs(" stroke-linecap=\"round\" stroke-width=\"", file);
+    put_number(file, cvtm_drawing_width_of(drawing, part), items.decimals);
+    fputs("\">\n", file);
+    cvtm_write_items(file, end - first, 3 * CVTM_TEXT_FIXED + 20, put_point, &items);
   }
   fputs("</g>\n", file);
 }
@@ -128,12 +168,14 @@ static void write_layer(FILE *file, const cvtm_drawing *drawing, int64_t part) {
 static cvtm_status write_svg(FILE *file, const cvtm_drawing *drawing,
                              const cvtm_drawing_settings *settings, cvtm_error *error) {
   (void)settings;
-  (void)error;
+  unsigned char *ends = drawing->radius == NULL ? find_ends(drawing) : NULL;
+  if (drawing->radius == NULL && ends == NULL) return cvtm_no_memory(error, "an SVG drawing");
   write_header(file, &drawing->page);
   if (drawing->light) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#000\"/>\n", file);
   for (int64_t part = 0; part < cvtm_drawing_parts(drawing); ++part)
-    write_layer(file, drawing, part);
+    write_layer(file, drawing, part, ends);
   fputs("</svg>\n", file);
+  free(ends);
   return CVTM_OK;
 }
 

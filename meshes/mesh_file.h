@@ -141,21 +141,4 @@ typedef struct cvtm_dots {
 cvtm_status cvtm_dots_read(const char *path, cvtm_dots *dots, cvtm_error *error);
 void cvtm_dots_free(cvtm_dots *dots);
 
-/* SVG pictures, y down, viewBox of the domain in pixels. */
-typedef enum cvtm_svg_kind {
-  CVTM_SVG_STIPPLES,
-  CVTM_SVG_CELLS,
-  CVTM_SVG_MESH,
-  CVTM_SVG_PATH,   /* one line through the vertices of the mesh, in their order */
-  CVTM_SVG_TOUR,   /* as PATH, and back to the first vertex */
-  CVTM_SVG_TOUCHES /* dots as touches of a pen; cvtm_svg_write draws stipples instead */
-} cvtm_svg_kind;
-/* Draws stipples (a circle per site), edges (each once) or paths from the mesh, or cells (a path
- * per cell) from `cells`; the other argument may be NULL. radius: stipple radii of the sites in
- * pixels; NULL: one radius, chosen from the mean spacing. light: nonzero: white stipples on black.
- * mm: the size of a pixel, which gives the picture its real size; 0: a pixel is a CSS pixel. */
-cvtm_status cvtm_svg_write(const char *path, cvtm_svg_kind kind, const cvtm_mesh *mesh,
-                           const cvtm_cells *cells, const double *radius, int light, double mm,
-                           cvtm_domain domain, cvtm_error *error);
-
 CVTM_API_END

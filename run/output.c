@@ -209,19 +209,6 @@ cvtm_status run_outputs_write(const cvtm_run_options *options, run_writer writer
   return status;
 }
 
-/* Writes a drawing of the picture; in an SVG the unit is the pixel. */
-static cvtm_status write_drawing(const run_scene *scene, const char *path, const char *extension,
-                                 cvtm_error *error) {
-  if (strcmp(extension, "svg") != 0 || run_has_page(scene->options) || scene->colours != NULL ||
-      scene->options->pen.count > 0)
-    return run_page_write(scene, path, extension, error);
-  cvtm_svg_kind kind = scene->options->svg;
-  if (kind == CVTM_SVG_PATH && scene->options->order == CVTM_RUN_ORDER_TSP) kind = CVTM_SVG_TOUR;
-  return cvtm_svg_write(path, kind, scene->mesh, scene->cells, scene->radius,
-                        run_stipples_are_light(scene->options), scene->options->world.mm,
-                        scene->domain, error);
-}
-
 static cvtm_status write_scene_picture(const run_scene *scene, const char *path,
                                        cvtm_error *error) {
   const cvtm_pixels_writer write = run_output_format(scene->options, path)->write_pixels;
@@ -330,7 +317,7 @@ static cvtm_status write_scene_file(void *context, const char *path, const char 
     case RUN_OUTPUT_POINTS:
       return write_points(scene, path, extension, error);
     case RUN_OUTPUT_DRAWING:
-      return write_drawing(scene, path, extension, error);
+      return run_page_write(scene, path, extension, error);
     case RUN_OUTPUT_PICTURE:
       return write_scene_picture(scene, path, error);
     default:

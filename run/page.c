@@ -420,13 +420,27 @@ static cvtm_status write_drawing(const cvtm_run_options *options, const char *pa
   return status;
 }
 
+/* Finds the page of a scene. An SVG that is for no page and by no pen is in pixels. */
+static cvtm_status find_page_of(const run_scene *scene, const cvtm_format *f, cvtm_page *page,
+                                cvtm_error *error) {
+  const cvtm_run_options *options = scene->options;
+  const int is_screen = strcmp(f->extension, "svg") == 0 && !run_has_page(options) &&
+                        scene->colours == NULL && options->pen.count == 0;
+  if (!is_screen)
+    return find_page(options, f, scene->domain.width, scene->domain.height, page, error);
+  *page = page_of_picture(scene->domain.width, scene->domain.height, 1);
+  page->in_pixels = 1;
+  page->pixel = options->world.mm;
+  return CVTM_OK;
+}
+
 cvtm_status run_page_write(const run_scene *scene, const char *path, const char *extension,
                            cvtm_error *error) {
   const cvtm_run_options *options = scene->options;
   const cvtm_format *f = find_drawing(extension);
   cvtm_page page;
   cvtm_drawing drawing;
-  CVTM_TRY(find_page(options, f, scene->domain.width, scene->domain.height, &page, error));
+  CVTM_TRY(find_page_of(scene, f, &page, error));
   CVTM_TRY(run_page_draw(scene, run_page_shows(options, f), &page, &drawing, error));
   const cvtm_plotter *plotter = timed_plotter(options, f, &page);
   drawing.light = run_page_shows_sizes(options, path) && run_stipples_are_light(options);

@@ -53,24 +53,23 @@ static cvtm_status draw_list(line_list *list, cvtm_status status, double width,
   return status;
 }
 
-/* Nonzero if a cell draws an edge: of two cells the first does. On a torus each cell draws all its
- * edges, because the edges of a neighbour across the border lie elsewhere. */
-static int is_own_edge(const cvtm_cells *cells, cvtm_domain domain, int64_t i, int64_t edge) {
+/* Nonzero if a cell draws an edge: of two cells the first does. */
+static int is_own_edge(const cvtm_cells *cells, int64_t i, int64_t edge) {
   const int32_t other = cells->neighbors[edge];
-  return other < 0 || other > i || domain.periodic;
+  return other < 0 || other > i;
 }
 
 /* Adds the edges that belong to the cell; each run of consecutive edges becomes one line. */
-static void add_cell(const cvtm_cells *cells, cvtm_domain domain, int64_t i, line_list *list) {
+static void add_cell(const cvtm_cells *cells, int64_t i, line_list *list) {
   const int64_t first = cells->start[i], count = cells->start[i + 1] - first;
   int64_t begin =
       0; /* the edge after the last edge that does not belong to the cell; 0 if all do */
   for (int64_t k = 0; k < count; ++k)
-    if (!is_own_edge(cells, domain, i, first + k)) begin = k + 1;
+    if (!is_own_edge(cells, i, first + k)) begin = k + 1;
   int is_drawing = 0;
   for (int64_t k = 0; k < count; ++k) {
     const int64_t at = (begin + k) % count, next = (at + 1) % count;
-    const int is_own = is_own_edge(cells, domain, i, first + at);
+    const int is_own = is_own_edge(cells, i, first + at);
     if (is_drawing && !is_own) end_line(list);
     if (is_own && !is_drawing) add_line_point(list, cells->corners + 2 * (first + at));
     if (is_own) add_line_point(list, cells->corners + 2 * (first + next));
@@ -86,7 +85,7 @@ static cvtm_status run_draw_cells(const cvtm_cells *cells, cvtm_domain domain,
   line_list list;
   const int64_t corners = cells->start[cells->count];
   const cvtm_status status = allocate_lines(2 * corners, corners, &list, error);
-  for (int64_t i = 0; status == CVTM_OK && i < cells->count; ++i) add_cell(cells, domain, i, &list);
+  for (int64_t i = 0; status == CVTM_OK && i < cells->count; ++i) add_cell(cells, i, &list);
   return draw_list(&list, status, line_width(domain, cells->count, pen), page, drawing, error);
 }
 

@@ -54,6 +54,15 @@ typedef struct cvtm_run_discs {
   int count;
 } cvtm_run_discs;
 
+/* What a drawing shows. */
+typedef enum cvtm_svg_kind {
+  CVTM_SVG_STIPPLES,
+  CVTM_SVG_CELLS,
+  CVTM_SVG_MESH,
+  CVTM_SVG_PATH,   /* one line through the points; closed with CVTM_RUN_ORDER_TSP */
+  CVTM_SVG_TOUCHES /* dots as touches of a pen */
+} cvtm_svg_kind;
+
 typedef enum cvtm_run_dots {
   CVTM_RUN_DOTS_AUTO,
   CVTM_RUN_DOTS_EQUAL,

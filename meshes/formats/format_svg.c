@@ -921,10 +921,6 @@ static cvtm_status read_polygons(cvtm_source *source, cvtm_ring_collector *colle
   return CVTM_OK;
 }
 
-static cvtm_status write_edges_of(const char *path, const cvtm_file_mesh *m, cvtm_error *error) {
-  return cvtm_svg_write(path, CVTM_SVG_MESH, m->mesh, NULL, NULL, 0, 0, m->domain, error);
-}
-
 /* Reads the centres of the circles. */
 static cvtm_status read_points(cvtm_source *s, cvtm_point_list *list) {
   dot_reader r = {0};
@@ -944,7 +940,6 @@ static cvtm_status read_points(cvtm_source *s, cvtm_point_list *list) {
 
 /* Drawings on a page are written by cvtm_format_svg_drawing. */
 const cvtm_format cvtm_format_svg = {.extension = "svg",
-                                     .help = "SVG: the edges of a mesh",
-                                     .write_mesh_files = write_edges_of,
+                                     .help = "SVG: outlines; circles are points",
                                      .read_points = read_points,
                                      .read_polygons = read_polygons};

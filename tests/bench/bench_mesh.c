@@ -211,10 +211,6 @@ static void measure_mesh(int kind, int64_t count, cvtm_mesh *mesh) {
 
 static cvtm_status write_file(const char *extension, const char *path, const cvtm_mesh *mesh,
                               cvtm_domain domain, cvtm_error *error) {
-  if (strcmp(extension, "svg") == 0)
-    return cvtm_svg_write(path, CVTM_SVG_STIPPLES, mesh, NULL, NULL, 0, 0, domain, error);
-  if (strcmp(extension, "edges.svg") == 0)
-    return cvtm_svg_write(path, CVTM_SVG_MESH, mesh, NULL, NULL, 0, 0, domain, error);
   if (cvtm_points_format_known(path))
     return cvtm_points_write(path, mesh->points, mesh->vertex_count, error);
   const cvtm_mesh_file_options options = {.domain = domain, .binary = binary};
@@ -223,7 +219,7 @@ static cvtm_status write_file(const char *extension, const char *path, const cvt
 
 /* Returns 0 if the format is one that is written alone. */
 static int read_file(const char *extension, const char *path, cvtm_error *error) {
-  static const char *const alone[] = {"svg", "edges.svg", "off", "ply", "stl", "vtk"};
+  static const char *const alone[] = {"off", "ply", "stl", "vtk"};
   for (size_t k = 0; k < sizeof alone / sizeof alone[0]; ++k)
     if (strcmp(extension, alone[k]) == 0) return 0;
   if (cvtm_points_format_known(path)) {
@@ -259,8 +255,8 @@ static void measure_file(const char *extension, const char *path, const cvtm_mes
 
 /* Files of one format, `only`, are kept. */
 static void measure_files(const char *folder, const char *only, const cvtm_mesh *mesh) {
-  static const char *const extensions[] = {"svg", "edges.svg", "csv", "xyz", "npy", "obj",
-                                           "off", "ply",       "stl", "vtk", "vtu", "msh"};
+  static const char *const extensions[] = {"csv", "xyz", "npy", "obj", "off",
+                                           "ply", "stl", "vtk", "vtu", "msh"};
   for (size_t e = 0; e < sizeof extensions / sizeof extensions[0]; ++e) {
     if (only != NULL && strcmp(only, extensions[e]) != 0) continue;
     char path[4096];

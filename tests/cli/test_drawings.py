@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from conftest import EXAMPLES, length_of, output_of, read_obj
+from conftest import EXAMPLES, clip, length_of, output_of, read_obj
 
 CAMERA, COINS, HORSE = [EXAMPLES / name for name in ("camera.png", "coins.png", "horse.png")]
 SMALL = "run", CAMERA, "-n", 300, "--iterations", 5
@@ -120,6 +120,26 @@ def lines_of_svg(cvtmesh, name):
             for data in re.findall(r'<path d="([^"]+)"', text)]
 
 
+def cells_by_clipping(sites, box, weights=None):
+    """The Voronoi cell or power cell of each site in a box: left, top, right, bottom."""
+    left, top, right, bottom = box
+    power = (sites**2).sum(1) - (0 if weights is None else weights)
+    for k, site in enumerate(sites):
+        cell = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], float)
+        normal, offset = 2 * (sites - site), power - power[k]
+        while True:
+            beyond = (cell @ normal.T - offset).max(0)
+            if not beyond.max(initial=0) > 1e-9:
+                break
+            cut = beyond.argmax()
+            cell = clip(cell, normal[cut], offset[cut])
+        yield cell
+
+
+def closed(cells):
+    return [np.vstack([cell, cell[:1]]) for cell in cells]
+
+
 def segments(strokes):
     """Both ends of all lines that are longer than half a mm; each pair sorted."""
     pairs = np.concatenate([np.hstack([stroke[:-1], stroke[1:]]) for stroke in strokes])
@@ -139,21 +159,28 @@ def assert_same_segments(found, wanted):
 @pytest.mark.parametrize("options", [("--svg", "cells"), ("--svg", "cells", "--equal-mass"),
                                      ("--svg", "mesh")])
 def test_edges_on_a_page_are_drawn_once(cvtmesh, options):
-    """Those of the SVG in pixels, where each cell is a polygon of its own."""
-    cvtmesh.call(*SMALL, *options, "-o", "a.svg")
+    """Without a page, too, but for the place."""
+    weights = ("--weights-out", "w.npy") if "--equal-mass" in options else ()
+    cvtmesh.call(*SMALL, *options, "-o", "a.svg", "-o", "a.obj", "-o", "a.npy", *weights)
     cvtmesh.call(*SMALL, *options, "--page", "400x400", "--margin", 20, "-o", "b.svg")
     scale = 360 / 512
     if "cells" in options:
-        strokes = [np.vstack([cell, cell[:1]]) for cell in lines_of_svg(cvtmesh, "a.svg")]
+        strokes = closed(cells_by_clipping(cvtmesh.array("a.npy"), (0, 0, 512, 512),
+                                           cvtmesh.array("w.npy") if weights else None))
         assert len(strokes) == 300
     else:
-        strokes = list(lines_of_svg(cvtmesh, "a.svg")[0].reshape(-1, 2, 2))
-        assert len(strokes) > 800
+        vertices, triangles = read_obj(cvtmesh.path("a.obj"))
+        strokes = closed((np.array(vertices) * (1, -1) + (0, 512))[np.array(triangles)])
+        assert len(strokes) > 400
+    plain = segments(lines_of_svg(cvtmesh, "a.svg"))
     half = scale * 0.05 * 512 / np.sqrt(300) / 2  # of the width of a line, which the margins keep out
     wanted = segments([np.clip(20 + scale * stroke, 20 + half, 380 - half) for stroke in strokes])
     wanted = np.unique(wanted.round(2), axis=0)
     _, first = np.unique((wanted * 2).round(), axis=0, return_index=True)
     assert_same_segments(segments(lines_of_svg(cvtmesh, "b.svg")), wanted[first])
+    on_page = segments([np.clip(20 + scale * plain.reshape(-1, 2, 2), 20 + half, 380 - half)[k]
+                        for k in range(len(plain))])
+    assert_same_segments(on_page, wanted[first])
 
 
 def test_a_mesh_takes_few_strokes(cvtmesh):
@@ -168,34 +195,41 @@ def test_a_mesh_takes_few_strokes(cvtmesh):
     assert cvtmesh.read("a.hpgl").count(b"PD;") == len(strokes)
 
 
+def parts_inside(edge, outline):
+    """The parts of an edge that are inside an outline of segments, by even and odd."""
+    start, way = edge[0], edge[1] - edge[0]
+    length = np.hypot(*way)
+    if length < 1e-9:
+        return []
+    a, b = ((outline[:, k] - start) @ np.array([way, (-way[1], way[0])]).T / length**2 for k in (0, 1))
+    cross = (a[:, 1] > 0) != (b[:, 1] > 0)
+    a, b = a[cross], b[cross]
+    at = np.sort(a[:, 0] - a[:, 1] * (b[:, 0] - a[:, 0]) / (b[:, 1] - a[:, 1]))
+    return start + np.clip(at, 0, 1).reshape(-1, 2, 1) * way
+
+
 def test_cells_of_a_domain(cvtmesh):
     """The outline and what is between the cells, once."""
     words = "run", HORSE, "-n", 1500, "--iterations", 3, "--domain", "image", "--svg", "cells"
-    cvtmesh.call(*words, "-o", "a.svg")
+    cvtmesh.call(*words, "-o", "a.svg", "-o", "a.obj", "-o", "a.npy")
     report = cvtmesh.report(*words, "-o", "b.svg", "--page", "A4", "--margin", 0)
-    cells = length_of(np.vstack([cell, cell[:1]]) for cell in lines_of_svg(cvtmesh, "a.svg"))
-    drawn = length_of(lines_of_svg(cvtmesh, "b.svg")) / report["page"]["mm_per_pixel"]
-    cvtmesh.call(*words, "-o", "a.obj")
     vertices, triangles = read_obj(cvtmesh.path("a.obj"))
-    vertices = np.array(vertices)
+    vertices = np.array(vertices) * (1, -1) + (0, 328)
     halves = {pair for t in triangles for pair in zip(t, t[1:] + t[:1])}
-    outline = length_of(vertices[[a, b]] for a, b in halves if (b, a) not in halves)
-    assert 2 * drawn - cells == pytest.approx(outline, rel=0.01)
+    outline = np.array([vertices[[a, b]] for a, b in halves if (b, a) not in halves])
+    between = sum(length_of(parts_inside(edge, outline)) for cell in cells_by_clipping(
+        cvtmesh.array("a.npy"), (0, 0, 400, 328)) for edge in zip(cell, np.roll(cell, -1, 0))) / 2
+    for name, scale in (("a.svg", 1), ("b.svg", report["page"]["mm_per_pixel"])):
+        drawn = length_of(lines_of_svg(cvtmesh, name)) / scale
+        assert drawn - between == pytest.approx(length_of(outline), rel=0.01)
 
 
 def test_cells_of_a_torus(cvtmesh):
-    """Each cell as a whole, but for what lies across the margins."""
-    for name, page in (("a.svg", ()), ("b.svg", ("--page", "512x512", "--margin", 0))):
-        cvtmesh.call(*SMALL, "--svg", "cells", "--periodic", *page, "-o", name)
-    kept = 0
-    for cell in lines_of_svg(cvtmesh, "a.svg"):
-        ends = np.hstack([cell, np.roll(cell, -1, 0)])
-        inside = ((ends >= 0) & (ends <= 512)).all(1)
-        half = 0.05 * 512 / np.sqrt(300) / 2  # of the width of a line
-        ends = np.clip(ends, half, 512 - half)
-        kept += np.hypot(*(ends[inside, :2] - ends[inside, 2:]).T).sum()
-    drawn = length_of(lines_of_svg(cvtmesh, "b.svg"))
-    assert abs(drawn - kept) < 1e-5 * kept  # coordinates are rounded
+    """The picture cuts them; each line is drawn once."""
+    cvtmesh.call(*SMALL, "--svg", "cells", "--periodic", "-o", "a.svg", "-o", "a.npy")
+    cells = closed(cells_by_clipping(cvtmesh.array("a.npy"), (0, 0, 512, 512)))
+    drawn = length_of(lines_of_svg(cvtmesh, "a.svg"))
+    assert 2 * drawn == pytest.approx(length_of(cells) + 4 * 512, rel=1e-5)  # coordinates are rounded
 
 
 # --- DXF ---

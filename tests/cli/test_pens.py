@@ -144,7 +144,7 @@ def test_pens_and_their_files(cvtmesh, picture):
     assert names == ["sky & sea", "rose", "ink black"]
     assert report["order"]["kind"] == "plot"
     root, layers = layers_of(cvtmesh.path("a.svg"))
-    assert root.get("width") == "148.000mm"
+    assert root.get("width") == "148mm"
     assert [layer.get(INKSCAPE + "label") for layer in layers] == [
         f"{k + 1} {name}" for k, name in enumerate(names)]
     assert [layer.get("fill") for layer in layers] == ["#0090e0", "#f02080", "#101010"]

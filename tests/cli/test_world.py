@@ -74,7 +74,7 @@ def test_drawings_have_real_sizes(cvtmesh, picture):
     run(cvtmesh, "plain.png", "--pixel-size", "2mm", "-o", "a.svg", "-o", "a.dxf", "-o", "a.nc", "-o",
         "a.npy")
     svg = cvtmesh.read("a.svg").decode()
-    sides = f"{2 * WIDTH}.000", f"{2 * HEIGHT}.000"  # of a drawing by a pen, as beside G-code
+    sides = 2 * WIDTH, 2 * HEIGHT  # of a drawing by a pen, as beside G-code
     assert 'width="%smm" height="%smm"' % sides in svg and 'viewBox="0 0 %s %s"' % sides in svg
     run(cvtmesh, "plain.png", "--pixel-size", "2mm", "-o", "b.svg")
     svg = cvtmesh.read("b.svg").decode()

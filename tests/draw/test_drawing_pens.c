@@ -85,7 +85,7 @@ TEST(test_svg_has_a_layer_for_each_pen) {
   assert_non_null(strstr(text, "inkscape:label=\"1 sky &#38; &#60;sea&#62;\""));
   assert_non_null(strstr(text, "inkscape:label=\"2 unused\""));
   assert_non_null(strstr(text, "fill=\"#0080ff\""));
-  assert_non_null(strstr(text, "r=\"0.100\""));
+  assert_non_null(strstr(text, "r=\"0.1\""));
   assert_non_null(strstr(text, "fill=\"#ff0000\""));
   free(text);
   cvtm_drawing_free(&drawing);
