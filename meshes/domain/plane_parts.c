@@ -69,24 +69,11 @@ static int32_t region_of(const cvtm_plane_parts *p, int64_t half) {
   return half < 0 ? 0 : p->region[p->part[half / 3]];
 }
 
-/* Adds the points inside that are on no segment. */
-static void list_lone_points(const double *points, const cvtm_plane_parts *p, int32_t *number,
-                             cvtm_boundary *b) {
-  for (int64_t h = 0; h < 3 * p->mesh.triangle_count; ++h) {
-    const int32_t v = p->mesh.triangles[h];
-    if (number[v] >= 0 || region_of(p, h) == 0) continue;
-    number[v] = (int32_t)b->vertex_count;
-    memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
-           2 * sizeof *b->points);
-    b->corner[b->vertex_count++] = 1;
-  }
-}
-
 cvtm_status cvtm_plane_parts_boundary(const double *points, const cvtm_plane_parts *p,
                                       cvtm_crack_test is_crack, const void *context,
                                       cvtm_boundary *b, cvtm_error *error) {
   const size_t n = (size_t)p->mesh.vertex_count, edges = (size_t)p->edges.edge_count + 1;
-  int32_t *number = malloc(n * sizeof *number);
+  int32_t *number = calloc(n + 1, sizeof *number);
   *b = (cvtm_boundary){.points = malloc(2 * n * sizeof *b->points),
                        .corner = malloc(n),
                        .edges = malloc(2 * edges * sizeof *b->edges),
@@ -96,28 +83,30 @@ cvtm_status cvtm_plane_parts_boundary(const double *points, const cvtm_plane_par
     free(number);
     return cvtm_no_memory(error, "the segments");
   }
-  for (size_t v = 0; v < n; ++v) number[v] = -1;
   for (int64_t e = 0; e < p->edges.edge_count; ++e) {
+    const int32_t *ends = p->edges.edges + 2 * e;
     /* Exchanges left and right to undo the mirroring. */
     const int32_t right = region_of(p, p->face[e]), left = region_of(p, p->twin[p->face[e]]);
-    const int32_t *ends = p->edges.edges + 2 * e;
     if (left == right && (left == 0 || is_crack == NULL ||
                           !is_crack(context, p->source[ends[0]], p->source[ends[1]])))
       continue;
     for (int i = 0; i < 2; ++i) {
-      const int32_t v = ends[i];
-      if (number[v] < 0) {
-        number[v] = (int32_t)b->vertex_count;
-        memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
-               2 * sizeof *b->points);
-        b->corner[b->vertex_count++] = 1;
-      }
-      b->edges[2 * b->edge_count + i] = number[v];
+      number[ends[i]] = 1;
+      b->edges[2 * b->edge_count + i] = ends[i];
     }
     b->left[b->edge_count] = left;
     b->right[b->edge_count++] = right;
   }
-  if (is_crack != NULL) list_lone_points(points, p, number, b);
+  for (int64_t h = 0; h < 3 * p->mesh.triangle_count && is_crack != NULL; ++h)
+    if (region_of(p, h) != 0) number[p->mesh.triangles[h]] = 1;
+  for (size_t v = 0; v < n; ++v) {
+    if (number[v] == 0) continue;
+    memcpy(b->points + 2 * b->vertex_count, points + 2 * (int64_t)p->source[v],
+           2 * sizeof *b->points);
+    b->corner[b->vertex_count] = 1;
+    number[v] = (int32_t)b->vertex_count++;
+  }
+  for (int64_t k = 0; k < 2 * b->edge_count; ++k) b->edges[k] = number[b->edges[k]];
   free(number);
   return CVTM_OK;
 }

@@ -30,9 +30,9 @@ void cvtm_plane_parts_free(cvtm_plane_parts *p);
 /* Nonzero for a segment between two points that stays although the same region is on both sides. */
 typedef int (*cvtm_crack_test)(const void *context, int32_t a, int32_t b);
 
-/* Lists the segments beside a region other than 0, and their ends, which are all corners. is_crack:
- * NULL: no segments with the same region on both sides, and no points inside that are on no
- * segment. */
+/* Lists the segments beside a region other than 0, and their ends in the given order, all corners.
+ * is_crack: NULL: no segments with the same region on both sides, and no points inside that are on
+ * no segment. */
 cvtm_status cvtm_plane_parts_boundary(const double *points, const cvtm_plane_parts *p,
                                       cvtm_crack_test is_crack, const void *context,
                                       cvtm_boundary *b, cvtm_error *error);

@@ -45,7 +45,8 @@ static void free_edges(edge_list *l) {
   free(l->first);
 }
 
-/* Merges corners at the same grid point. number: the merged corner of each corner. */
+/* Merges corners at the same grid point, in the order of the file. number: the merged corner of
+ * each corner. */
 static cvtm_status merge_corners(const cvtm_polygons *rings, int32_t *number, edge_list *l,
                                  cvtm_scratch *memory, cvtm_error *error) {
   const size_t n = (size_t)rings->start[rings->ring_count];
@@ -57,11 +58,14 @@ static cvtm_status merge_corners(const cvtm_polygons *rings, int32_t *number, ed
   CVTM_TRY(cvtm_snap_points(snapped, (int64_t)n, grid, error));
   for (size_t k = 0; k < n; ++k) sorted[k] = (cvtm_placed){grid[k].x, grid[k].y, (int64_t)k};
   qsort(sorted, n, sizeof *sorted, cvtm_compare_placed);
+  for (size_t k = 0, first = 0; k < n; ++k) {
+    if (cvtm_compare_points(&sorted[first], &sorted[k]) != 0) first = k;
+    number[sorted[k].index] = (int32_t)sorted[first].index;
+  }
   for (size_t k = 0; k < n; ++k) {
-    if (k == 0 || cvtm_compare_points(&sorted[k - 1], &sorted[k]) != 0)
-      memcpy(l->points + 2 * l->count++, rings->points + 2 * sorted[k].index,
-             2 * sizeof *l->points);
-    number[sorted[k].index] = (int32_t)(l->count - 1);
+    const int is_first = number[k] == (int32_t)k;
+    if (is_first) memcpy(l->points + 2 * l->count, rings->points + 2 * k, 2 * sizeof *l->points);
+    number[k] = is_first ? (int32_t)l->count++ : number[number[k]];
   }
   return CVTM_OK;
 }

@@ -58,8 +58,8 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
  * part of the plane is outside if it is unbounded or has a point in the list of holes. A part with
  * a point in the list of regions has the region number given by the point's attribute, if that is a
  * positive integer, else by its position in the list or, if that number is taken, one that follows.
- * The other parts have the numbers after these. Vertices inside that belong to no segment are the
- * last of the boundary, without edges.
+ * The other parts have the numbers after these. Vertices inside that belong to no segment are part
+ * of the boundary, without edges.
  *
  * Other files: if two shapes (GeoJSON: features, or geometries outside features; SVG: elements;
  * CSV: rings) share part of an edge, or shapes have names, each shape is a region, by the even-odd

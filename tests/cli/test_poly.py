@@ -129,6 +129,7 @@ def test_files_of_triangle_keep_attributes_and_markers(cvtmesh, options):
     nodes, elements = ([line.split() for line in cvtmesh.read(f"y.{kind}").decode().splitlines()]
                        for kind in ("node", "ele"))
     points = np.array([row[1:3] for row in nodes[1:]], float)
+    assert points[:len(SQUARES)].tolist() == [list(map(float, place)) for place in SQUARES]  # the order of the file
     corners = np.array([row[1:4] for row in elements[1:]], int) - 1
     attributes = np.array([row[-1] for row in elements[1:]], float)
     areas = areas_of(points, corners)
@@ -151,6 +152,18 @@ def test_files_of_triangle_keep_attributes_and_markers(cvtmesh, options):
     assert " 2.5 -1\n" in again and " -4 -1\n" in again and " 0 -1\n" in again
     cvtmesh.call("mesh", "y.poly", "--min-angle", 20, "-o", "z.ele", "-o", "z.node")
     assert {float(line.split()[-1]) for line in cvtmesh.read("z.ele").decode().splitlines()[1:]} == {2.5, -4, 0}
+
+
+def test_corners_of_shapes_come_in_the_order_of_the_file(cvtmesh):
+    """Those of the second shape that the first has, too, only once."""
+    shapes = [[(20, 0), (20, 10), (10, 10), (10, 0)], [(10, 0), (10, 10), (4, 12), (0, 3.3)]]
+    cvtmesh.file("x.geojson", json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}}
+        for ring in shapes]}))
+    for options in ("--size", 2), ("--min-angle", 30):
+        cvtmesh.call("mesh", "x.geojson", *options, "-o", "x.vtu")
+        points = meshio.read(cvtmesh.path("x.vtu")).points[:6, :2]
+        assert points.tolist() == [list(map(float, place)) for place in shapes[0] + shapes[1][2:]]
 
 
 def test_a_region_without_a_number_takes_no_other_ones(cvtmesh):
