@@ -28,7 +28,11 @@ int cvtm_hdf5_known(void);
 typedef struct cvtm_triangle_labels {
   const double *attribute; /* per triangle; NULL: the number of the region */
   const int32_t *group;    /* markers per line group of the regions; NULL: tags are markers */
-  const int32_t *vertex;   /* markers per vertex; 0: that of its group; set if `group` is */
+  const int32_t *vertex;   /* markers per vertex; set if `group` is */
+  int from_zero; /* nonzero: vertices, triangles and so on are counted from 0, not from 1 */
+  int64_t vertex_attribute_count;
+  /* vertex_attribute_count values for each vertex, then for each node of second order; or NULL */
+  const double *vertex_attribute;
 } cvtm_triangle_labels;
 
 typedef struct cvtm_mesh_file_options {

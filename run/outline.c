@@ -345,13 +345,24 @@ static cvtm_status draw(cvtm_outline *o, cvtm_error *error) {
   return cvtm_cells_of_domain(drawn, &o->drawn.cells, error);
 }
 
+/* Makes the nodes of second order, with the attributes of a .poly file. */
+static cvtm_status make_second_order(cvtm_outline *o, cvtm_error *error) {
+  const size_t n = (size_t)o->mesh.vertex_count, width = (size_t)o->labels.vertex_attribute_count;
+  CVTM_TRY(cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error));
+  if (width == 0) return CVTM_OK;
+  double *all = realloc(o->vertex_attribute, (n + (size_t)o->second.count) * width * sizeof *all);
+  if (all == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for attributes");
+  cvtm_pslg_interpolate(&o->graph, o->second.points, o->second.count, all + n * width);
+  o->labels.vertex_attribute = o->vertex_attribute = all;
+  return CVTM_OK;
+}
+
 /* Makes the scene for files with these options. The scene borrows *drawn. */
 static cvtm_status make_scene(cvtm_outline *o, const cvtm_run_options *options, run_scene *scene,
                               run_scene *drawn, cvtm_error *error) {
   const int second = options->element_order == 2;
   cvtm_status status = CVTM_OK;
-  if (second && o->second.count == 0)
-    status = cvtm_second_order_create(&o->mesh, &o->regions, NULL, &o->second, error);
+  if (second && o->second.count == 0) status = make_second_order(o, error);
   if (status == CVTM_OK &&
       (run_outputs_draw(options) || run_has_page(options) || options->unit == CVTM_RUN_UNIT_WIDTH))
     status = draw(o, error);
@@ -540,6 +551,7 @@ void cvtm_outline_destroy(cvtm_outline *o) {
   free(o->attribute);
   free(o->group_marker);
   free(o->vertex_marker);
+  free(o->vertex_attribute);
   free(o->placed);
   free(o);
 }

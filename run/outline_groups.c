@@ -250,16 +250,32 @@ static cvtm_status find_vertices(const cvtm_mesh *mesh, const double *places, si
   return CVTM_OK;
 }
 
-/* Gives the vertices of the file the markers of a .poly file. */
-static cvtm_status find_markers(cvtm_outline *o, cvtm_error *error) {
-  const size_t count = (size_t)o->graph.marked_count;
+/* Gives vertices the markers and attributes of a .poly file. A new vertex gets the marker of its
+ * edges. */
+static cvtm_status label_vertices(cvtm_outline *o, cvtm_error *error) {
+  const cvtm_triangle_vertices *file = &o->graph.file;
+  const cvtm_regions *r = &o->regions;
+  const size_t count = (size_t)file->count, width = (size_t)file->attribute_count;
+  const size_t vertices = (size_t)o->mesh.vertex_count;
   int32_t *vertex = malloc((count + 1) * sizeof *vertex);
-  o->vertex_marker = calloc((size_t)o->mesh.vertex_count + 1, sizeof *o->vertex_marker);
-  const cvtm_status status = vertex != NULL && o->vertex_marker != NULL
-                                 ? find_vertices(&o->mesh, o->graph.marked, count, vertex, error)
+  o->vertex_marker = calloc(vertices + 1, sizeof *o->vertex_marker);
+  o->vertex_attribute = malloc((vertices * width + 1) * sizeof *o->vertex_attribute);
+  const int good = vertex != NULL && o->vertex_marker != NULL && o->vertex_attribute != NULL;
+  const cvtm_status status = good
+                                 ? find_vertices(&o->mesh, file->points, count, vertex, error)
                                  : cvtm_fail(error, CVTM_ERROR_MEMORY, "out of memory for markers");
-  for (size_t k = 0; k < count && status == CVTM_OK; ++k)
-    if (vertex[k] >= 0) o->vertex_marker[vertex[k]] = o->graph.vertex_marker[k];
+  if (status == CVTM_OK && width > 0)
+    cvtm_pslg_interpolate(&o->graph, o->mesh.points, o->mesh.vertex_count, o->vertex_attribute);
+  for (size_t k = count; k-- > 0 && status == CVTM_OK;) { /* of coincident ones the first counts */
+    if (vertex[k] < 0) continue;
+    o->vertex_marker[vertex[k]] = file->marker[k];
+    memcpy(o->vertex_attribute + width * (size_t)vertex[k], file->attributes + width * k,
+           width * sizeof *o->vertex_attribute);
+  }
+  for (int64_t k = 0; k < 2 * r->edge_count && status == CVTM_OK; ++k) {
+    int32_t *marker = &o->vertex_marker[r->edges[k]];
+    if (*marker == 0) *marker = o->group_marker[r->group[k / 2] - 1];
+  }
   free(vertex);
   return status;
 }
@@ -313,9 +329,12 @@ cvtm_status run_outline_label(cvtm_outline *o, cvtm_error *error) {
     o->labels.attribute = o->attribute;
   }
   if (o->graph.marks.count > 0) CVTM_TRY(group_points(o, error));
-  if (o->graph.marked == NULL) return CVTM_OK;
-  CVTM_TRY(find_markers(o, error));
+  if (o->graph.file.count == 0) return CVTM_OK;
+  CVTM_TRY(label_vertices(o, error));
   o->labels.group = o->group_marker;
   o->labels.vertex = o->vertex_marker;
+  o->labels.from_zero = o->graph.file.first == 0;
+  o->labels.vertex_attribute_count = o->graph.file.attribute_count;
+  o->labels.vertex_attribute = o->vertex_attribute;
   return CVTM_OK;
 }

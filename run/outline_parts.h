@@ -168,7 +168,7 @@ struct cvtm_outline {
     cvtm_cells cells; /* of the domain; empty: not yet made */
   } drawn;
   cvtm_triangle_labels labels; /* of a .poly file; the next arrays */
-  double *attribute;
+  double *attribute, *vertex_attribute;
   int32_t *group_marker, *vertex_marker;
   double *placed; /* the vertices in the coordinates of files */
   cvtm_outline_result got;

@@ -91,3 +91,18 @@ int64_t cvtm_locate(cvtm_locator *l, double x, double y) {
   if (start >= 0) found = walk_from(l, start, x, y);
   return l->last = found >= 0 ? found : deepest(l, x, y);
 }
+
+void cvtm_interpolate(cvtm_locator *l, const cvtm_grid_frame *frame, const double place[2],
+                      const double *given, int64_t count, double *values) {
+  const double x = (place[0] - frame->x) / frame->step, y = (frame->y - place[1]) / frame->step;
+  const int32_t *c = l->corner + 3 * cvtm_locate(l, x, y);
+  double weight[3], sum = 0;
+  for (int k = 0; k < 3; ++k) {
+    weight[k] = fmax(cvtm_side_of(l->grid[c[(k + 1) % 3]], l->grid[c[(k + 2) % 3]], x, y), 0);
+    sum += weight[k];
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] = 0;
+    for (int k = 0; k < 3; ++k) values[i] += weight[k] / sum * given[count * c[k] + i];
+  }
+}

@@ -27,3 +27,8 @@ int64_t cvtm_walk(cvtm_locator *l, double x, double y);
 
 /* Returns the triangle that contains a point, or else is closest to containing it. */
 int64_t cvtm_locate(cvtm_locator *l, double x, double y);
+
+/* Sets values (count) at a place. They are linear in the triangle that contains it; given: count
+ * values per vertex. */
+void cvtm_interpolate(cvtm_locator *l, const cvtm_grid_frame *frame, const double place[2],
+                      const double *given, int64_t count, double *values);

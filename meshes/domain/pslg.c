@@ -6,6 +6,7 @@
 #include "meshes/contour.h"
 #include "meshes/delaunay/constraints.h"
 #include "meshes/delaunay/grid.h"
+#include "meshes/delaunay/locate.h"
 #include "meshes/domain/pslg.h"
 #include "meshes/domain/plane_parts.h"
 #include "meshes/domain/shape_crossings.h"
@@ -524,14 +525,33 @@ static cvtm_status pslg_read_shapes(const char *extension, const unsigned char *
   return CVTM_OK;
 }
 
+/* A triangulation of the vertices and segments of a .poly file. */
+struct cvtm_file_triangles {
+  cvtm_locator within;
+  cvtm_grid_frame frame;
+  double top; /* y is top - y of the boundary */
+};
+
+void cvtm_pslg_interpolate(const cvtm_pslg *pslg, const double *places, int64_t count,
+                           double *values) {
+  struct cvtm_file_triangles *t = pslg->triangles;
+  const int64_t width = pslg->file.attribute_count;
+  for (int64_t k = 0; k < count; ++k) {
+    const double place[2] = {places[2 * k], t->top - places[2 * k + 1]};
+    cvtm_interpolate(&t->within, &t->frame, place, pslg->file.attributes, width,
+                     values + width * k);
+  }
+}
+
 void cvtm_pslg_free(cvtm_pslg *pslg) {
   cvtm_boundary_free(&pslg->boundary);
   free(pslg->curve);
   free(pslg->marks.mark);
   free(pslg->areas);
   free(pslg->attributes);
-  free(pslg->marked);
-  free(pslg->vertex_marker);
+  cvtm_triangle_vertices_free(&pslg->file);
+  if (pslg->triangles != NULL) cvtm_locator_free(&pslg->triangles->within);
+  free(pslg->triangles);
   for (int64_t k = 0; k < pslg->name_count; ++k) free(pslg->text[k]);
   free(pslg->text);
   free(pslg->names);
@@ -678,25 +698,13 @@ static cvtm_status number_parts(const graph *g, cvtm_plane_parts *p, cvtm_pslg *
                    holes > 0 ? "everything they enclose is a hole" : "they form no closed ring");
 }
 
-/* If a segment or a vertex has a marker, takes the vertices that have one. given: the number of
- * vertices in the file. */
-static cvtm_status take_vertex_markers(const graph *g, int64_t given, cvtm_pslg *made,
-                                       cvtm_error *error) {
-  const int32_t *mark = g->vertices.marker;
-  int64_t others = made->marks.count;
-  for (int64_t v = 0; v < given; ++v) others += mark[v] != 0 && mark[v] != 1;
-  if (others == 0) return CVTM_OK;
-  made->marked = malloc(2 * ((size_t)given + 1) * sizeof *made->marked);
-  made->vertex_marker = malloc(((size_t)given + 1) * sizeof *made->vertex_marker);
-  if (made->marked == NULL || made->vertex_marker == NULL)
-    return cvtm_no_memory(error, "the markers");
-  for (int64_t v = 0; v < given; ++v) {
-    if (mark[v] == 0) continue;
-    memcpy(made->marked + 2 * made->marked_count, g->vertices.points + 2 * v,
-           2 * sizeof *made->marked);
-    made->vertex_marker[made->marked_count++] = mark[v];
+/* Marks vertices as Triangle does: one without a marker gets the first marker of a segment that
+ * ends there. */
+static void mark_ends(graph *g) {
+  for (int64_t k = 0; k < 2 * g->segment_count; ++k) {
+    int32_t *own = &g->vertices.marker[g->ends[k]];
+    if (*own == 0) *own = g->marker[k / 2];
   }
-  return CVTM_OK;
 }
 
 /* If a segment has a marker, copies all segments. */
@@ -716,23 +724,55 @@ static cvtm_status take_marks(const graph *g, cvtm_marks *made, cvtm_error *erro
   return CVTM_OK;
 }
 
+/* Triangulates the vertices and segments; c: crossings, freed by the caller, as is m. */
+static cvtm_status constrain(graph *g, cvtm_half_edges *m, cvtm_grid_frame *frame,
+                             cvtm_constraints *c, cvtm_error *error) {
+  cvtm_boundary all = {.vertex_count = g->vertices.count,
+                       .points = g->vertices.points,
+                       .edge_count = g->segment_count,
+                       .edges = g->ends};
+  CVTM_TRY(cvtm_delaunay_half_edges(all.points, all.vertex_count, m, frame, error));
+  return cvtm_constrain(m, &all, c, error);
+}
+
+/* Adds the crossing of two segments. It gets the marker and the attributes of the second. */
+static void add_crossing(graph *g, const int32_t crossed[2], const cvtm_grid_frame *frame,
+                         cvtm_grid_point at) {
+  cvtm_triangle_vertices *v = &g->vertices;
+  const int32_t *ends = g->ends + 2 * (int64_t)crossed[1];
+  const double *p = v->points + 2 * (int64_t)ends[0], *q = v->points + 2 * (int64_t)ends[1];
+  double *place = v->points + 2 * v->count;
+  cvtm_place_crossing(v->points, g->ends, crossed, frame, at, place);
+  const double u[2] = {q[0] - p[0], q[1] - p[1]};
+  const double t =
+      ((place[0] - p[0]) * u[0] + (place[1] - p[1]) * u[1]) / (u[0] * u[0] + u[1] * u[1]);
+  for (int64_t k = 0, width = v->attribute_count; k < width; ++k) {
+    const double from = v->attributes[width * ends[0] + k], to = v->attributes[width * ends[1] + k];
+    v->attributes[width * v->count + k] = from + t * (to - from);
+  }
+  v->marker[v->count++] = g->marker[crossed[1]];
+}
+
 /* Takes the parts of segments between crossings, which become vertices, in place of the segments.
  */
 static cvtm_status take_divided(graph *g, const cvtm_half_edges *m, const cvtm_grid_frame *frame,
                                 const cvtm_constraints *c, cvtm_error *error) {
-  const int64_t given = g->vertices.count, halves = 3 * m->triangle_count;
+  cvtm_triangle_vertices *v = &g->vertices;
+  const int64_t given = v->count, halves = 3 * m->triangle_count;
   const size_t count = (size_t)(given + c->crossed_count), room = (size_t)halves + 1;
-  double *points = realloc(g->vertices.points, 2 * count * sizeof *points);
   int32_t *ends = malloc(2 * room * sizeof *ends), *kept = malloc(room * sizeof *kept);
-  if (points != NULL) g->vertices.points = points;
-  if (!points || !ends || !kept) {
+  const cvtm_growing arrays[] = {
+      {&v->points, 2 * sizeof *v->points},
+      {&v->marker, sizeof *v->marker},
+      {&v->attributes, (size_t)(v->attribute_count + 1) * sizeof *v->attributes}};
+  int64_t capacity = given;
+  if (!ends || !kept || !cvtm_grow_all(arrays, 3, &capacity, (int64_t)count + 1)) {
     free(ends);
     free(kept);
     return cvtm_no_memory(error, "the segments");
   }
   for (int64_t k = 0; k < c->crossed_count; ++k)
-    cvtm_place_crossing(points, g->ends, c->crossed + 2 * k, frame, m->grid[given + k],
-                        points + 2 * (given + k));
+    add_crossing(g, c->crossed + 2 * k, frame, m->grid[given + k]);
   int64_t made = 0;
   for (int64_t h = 0; h < halves; ++h) {
     if (m->segment[h] < 0 || m->twin[h] > h) continue;
@@ -745,7 +785,6 @@ static cvtm_status take_divided(graph *g, const cvtm_half_edges *m, const cvtm_g
   g->ends = ends;
   g->marker = kept;
   g->segment_count = made;
-  g->vertices.count = (int64_t)count;
   return CVTM_OK;
 }
 
@@ -754,13 +793,25 @@ static cvtm_status divide_segments(graph *g, cvtm_error *error) {
   cvtm_half_edges m = {0};
   cvtm_grid_frame frame;
   cvtm_constraints c = {.marker = g->marker};
-  cvtm_boundary all = {.vertex_count = g->vertices.count,
-                       .points = g->vertices.points,
-                       .edge_count = g->segment_count,
-                       .edges = g->ends};
-  CVTM_TRY(cvtm_delaunay_half_edges(all.points, all.vertex_count, &m, &frame, error));
-  cvtm_status status = cvtm_constrain(&m, &all, &c, error);
+  cvtm_status status = constrain(g, &m, &frame, &c, error);
   if (status == CVTM_OK) status = take_divided(g, &m, &frame, &c, error);
+  free(c.crossed);
+  cvtm_half_edges_free(&m);
+  return status;
+}
+
+/* Keeps the triangulation of vertices with attributes. */
+static cvtm_status keep_triangles(graph *g, cvtm_pslg *made, cvtm_error *error) {
+  cvtm_half_edges m = {0};
+  cvtm_constraints c = {0};
+  if (g->vertices.attribute_count == 0) return CVTM_OK;
+  struct cvtm_file_triangles *t = made->triangles = calloc(1, sizeof *t);
+  if (t == NULL) return cvtm_no_memory(error, "the attributes");
+  cvtm_status status = constrain(g, &m, &t->frame, &c, error);
+  if (status == CVTM_OK && c.crossed_count > 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT, "%s: segments cross at a very small angle",
+                       g->source->name);
+  if (status == CVTM_OK) status = cvtm_locator_keep(&m, &t->within, error);
   free(c.crossed);
   cvtm_half_edges_free(&m);
   return status;
@@ -801,12 +852,16 @@ static cvtm_status read_poly(const unsigned char *bytes, size_t size, const char
   graph g = {.source = &source};
   cvtm_pslg made = {0};
   cvtm_status status = read_graph(&g);
-  const int64_t given = g.vertices.count;
   *is_rings =
       status == CVTM_OK && g.segment_count < 3; /* the reader of rings refuses such a file */
-  if (status == CVTM_OK && !*is_rings) status = divide_plane(&g, &made, error);
-  if (status == CVTM_OK && !*is_rings) status = take_marks(&g, &made.marks, error);
-  if (status == CVTM_OK && !*is_rings) status = take_vertex_markers(&g, given, &made, error);
+  if (status == CVTM_OK && !*is_rings) {
+    mark_ends(&g);
+    status = divide_plane(&g, &made, error);
+    if (status == CVTM_OK) status = take_marks(&g, &made.marks, error);
+    if (status == CVTM_OK) status = keep_triangles(&g, &made, error);
+    made.file = g.vertices;
+    g.vertices = (cvtm_triangle_vertices){0};
+  }
   free_graph(&g);
   if (status != CVTM_OK) {
     cvtm_pslg_free(&made);
@@ -847,8 +902,9 @@ void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height) {
     m->from[1] = height - m->from[1];
     m->to[1] = height - m->to[1];
   }
-  for (int64_t k = 0; k < pslg->marked_count && y_up; ++k)
-    pslg->marked[2 * k + 1] = height - pslg->marked[2 * k + 1];
+  for (int64_t k = 0; k < pslg->file.count && y_up; ++k)
+    pslg->file.points[2 * k + 1] = height - pslg->file.points[2 * k + 1];
+  if (pslg->triangles != NULL) pslg->triangles->top = height;
   if (y_up) return;
   int32_t *const left = b->left;
   b->left = b->right;

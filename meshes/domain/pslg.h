@@ -4,6 +4,7 @@
 
 #include "meshes/contour.h"
 #include "meshes/elements/marks.h"
+#include "meshes/formats/formats.h"
 #include "meshes/mesh.h"
 
 /* The largest area of triangles in a region, as given in a file. */
@@ -32,10 +33,10 @@ typedef struct cvtm_pslg {
                        points with names; else empty */
   int64_t attribute_count;
   cvtm_region_attribute *attributes; /* of the points of a .poly file that mark regions */
-  double *marked; /* 2 * marked_count: vertices of a .poly file with other markers than 0; NULL: no
-                     vertex and no segment has another marker than 0 and 1 */
-  int32_t *vertex_marker; /* marked_count */
-  int64_t marked_count;
+  cvtm_triangle_vertices
+      file; /* the vertices of a .poly file, with the markers that they have there
+               or get from segments, then crossings of segments; else empty */
+  struct cvtm_file_triangles *triangles; /* of these; NULL: they have no attributes */
   int64_t skipped; /* number of segments dropped because their ends are equal */
 } cvtm_pslg;
 
@@ -43,6 +44,12 @@ void cvtm_pslg_free(cvtm_pslg *pslg);
 
 /* Converts a graph to y down. y_up: nonzero if y is up in the file; y then becomes height - y. */
 void cvtm_pslg_turn(cvtm_pslg *pslg, int y_up, int height);
+
+/* Sets the attributes of a .poly file at `count` places in the coordinates of the boundary. They
+ * are linear in the triangles between its vertices and segments. values: file.attribute_count per
+ * place. */
+void cvtm_pslg_interpolate(const cvtm_pslg *pslg, const double *places, int64_t count,
+                           double *values);
 
 /* Converts the boundary to arcs like those of cvtm_contour_of_polygons; y down. */
 cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,

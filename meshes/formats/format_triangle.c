@@ -1,4 +1,4 @@
-/* Files of Shewchuk's Triangle, numbered from 1: .node (vertices), .ele (triangles) and .poly (the
+/* Files of Shewchuk's Triangle: .node (vertices), .ele (triangles) and .poly (the
  * boundary, with a point in every hole and in every part of a region). Reads .node and .ele, and
  * the boundary of .poly. https://www.cs.cmu.edu/~quake/triangle.html */
 #include "base/file.h"
@@ -22,7 +22,18 @@ static int32_t group_marker(const cvtm_file_mesh *m, int32_t tag) {
 
 static int32_t node_marker(const cvtm_file_mesh *m, int64_t i) {
   const int32_t *given = m->labels != NULL && i < m->vertex_count ? m->labels->vertex : NULL;
-  return given != NULL && given[i] != 0 ? given[i] : group_marker(m, m->sets->marker[i]);
+  return given != NULL ? given[i] : group_marker(m, m->sets->marker[i]);
+}
+
+/* The number of the first vertex, triangle and so on. */
+static int first_number(const cvtm_file_mesh *m) {
+  return m->labels == NULL || !m->labels->from_zero;
+}
+
+static int64_t attribute_count(const cvtm_file_mesh *m) {
+  return m->labels != NULL && m->labels->vertex_attribute != NULL
+             ? m->labels->vertex_attribute_count
+             : 0;
 }
 
 static char *put_attribute(char *to, const cvtm_file_mesh *m, int64_t t) {
@@ -31,27 +42,35 @@ static char *put_attribute(char *to, const cvtm_file_mesh *m, int64_t t) {
              : cvtm_text_integer(to, m->regions->region[t]);
 }
 
-static char *node_line(char *to, const void *context, int64_t i) {
-  const cvtm_file_mesh *m = context;
-  to = cvtm_text_word(cvtm_text_integer(to, i + 1), " ");
+/* Writes node i with a number (from 0 on), its attributes, and its marker. */
+static char *put_node(char *to, const cvtm_file_mesh *m, int64_t number, int64_t i) {
+  const int64_t count = attribute_count(m);
+  to = cvtm_text_word(cvtm_text_integer(to, number + first_number(m)), " ");
   to = cvtm_text_point(to, ' ', m->points + 2 * i);
-  if (m->value != NULL) {
-    *to++ = ' ';
-    to = cvtm_text_number(to, i < m->vertex_count ? m->value[i] : 0);
-  }
-  if (m->sets != NULL) {
-    *to++ = ' ';
-    to = cvtm_text_integer(to, node_marker(m, i));
-  }
-  *to++ = '\n';
-  return to;
+  for (int64_t k = 0; k < count; ++k)
+    to = cvtm_text_number(cvtm_text_word(to, " "), m->labels->vertex_attribute[count * i + k]);
+  if (m->value != NULL)
+    to = cvtm_text_number(cvtm_text_word(to, " "), i < m->vertex_count ? m->value[i] : 0);
+  if (m->sets != NULL) to = cvtm_text_integer(cvtm_text_word(to, " "), node_marker(m, i));
+  return cvtm_text_word(to, "\n");
+}
+
+static char *node_line(char *to, const void *context, int64_t i) {
+  return put_node(to, context, i, i);
+}
+
+static void write_node_header(FILE *file, const cvtm_file_mesh *m, int64_t count) {
+  fprintf(file, "%" PRId64 " 2 %" PRId64 " %d\n", count, attribute_count(m) + (m->value != NULL),
+          m->sets != NULL);
 }
 
 /* Writes vertices with their values as attributes and the tags of boundary groups as markers. */
 static void write_node(FILE *file, const cvtm_file_mesh *m) {
-  fprintf(file, "%" PRId64 " 2 %d %d\n", m->node_count, m->value != NULL, m->sets != NULL);
-  cvtm_write_items(file, m->node_count, 2 * CVTM_TEXT_INTEGER + 3 * CVTM_TEXT_NUMBER + 5, node_line,
-                   m);
+  write_node_header(file, m, m->node_count);
+  cvtm_write_items(
+      file, m->node_count,
+      2 * CVTM_TEXT_INTEGER + (size_t)(3 + attribute_count(m)) * (CVTM_TEXT_NUMBER + 1) + 5,
+      node_line, m);
 }
 
 /* Triangle numbers the nodes so that node 4 is opposite corner 1. */
@@ -60,11 +79,9 @@ static char *triangle_line(char *to, const void *context, int64_t t) {
   const cvtm_file_mesh *m = context;
   int32_t node[6];
   const int count = cvtm_triangle_nodes(m, t, node);
-  to = cvtm_text_integer(to, t + 1);
-  for (int c = 0; c < count; ++c) {
-    *to++ = ' ';
-    to = cvtm_text_integer(to, (int64_t)node[order[c]] + 1);
-  }
+  to = cvtm_text_integer(to, t + first_number(m));
+  for (int c = 0; c < count; ++c)
+    to = cvtm_text_integer(cvtm_text_word(to, " "), (int64_t)node[order[c]] + first_number(m));
   if (m->regions != NULL) {
     *to++ = ' ';
     to = put_attribute(to, m, t);
@@ -136,11 +153,11 @@ static void write_holes(FILE *file, const cvtm_file_mesh *m) {
       for (end = k; end < r->edge_count && r->curve[end] == r->curve[k];) ++end;
       const int64_t e = steepest_edge(m, k, end);
       if (e < 0) continue;
+      if (pass == 1) fprintf(file, "%" PRId32 " ", holes + first_number(m));
       ++holes;
       if (pass == 0) continue;
       double place[2];
       find_outside(m, e, place);
-      fprintf(file, "%" PRId32 " ", holes);
       put_place(file, place);
       fputc('\n', file);
     }
@@ -156,7 +173,7 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
       place[0] += m->points[2 * (int64_t)m->triangles[3 * t + c]] / 3;
       place[1] += m->points[2 * (int64_t)m->triangles[3 * t + c] + 1] / 3;
     }
-    fprintf(file, "%" PRId64 " ", k + 1);
+    fprintf(file, "%" PRId64 " ", k + first_number(m));
     put_place(file, place);
     char text[CVTM_TEXT_NUMBER + CVTM_TEXT_INTEGER];
     fprintf(file, " %.*s -1\n", (int)(put_attribute(text, m, t) - text), text);
@@ -167,21 +184,21 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
 static void write_poly(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
   const int32_t *marker = m->sets->marker;
+  const int first = first_number(m);
+  char text[CVTM_MOST_ITEM_BYTES];
   int64_t count = 0;
   for (int64_t v = 0; v < m->vertex_count; ++v) count += marker[v] > 0;
-  fprintf(file, "%" PRId64 " 2 0 1\n", count);
+  write_node_header(file, m, count);
   count = 0;
   for (int64_t v = 0; v < m->vertex_count; ++v) {
-    m->sets->number[v] = marker[v] > 0 ? (int32_t)++count : 0;
     if (marker[v] == 0) continue;
-    fprintf(file, "%" PRId64 " ", count);
-    put_place(file, m->points + 2 * v);
-    fprintf(file, " %" PRId32 "\n", node_marker(m, v));
+    m->sets->number[v] = (int32_t)count;
+    fwrite(text, 1, (size_t)(put_node(text, m, count++, v) - text), file);
   }
   fprintf(file, "%" PRId64 " 1\n", r->edge_count);
   for (int64_t e = 0; e < r->edge_count; ++e)
-    fprintf(file, "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId32 "\n", e + 1,
-            m->sets->number[r->edges[2 * e]], m->sets->number[r->edges[2 * e + 1]],
+    fprintf(file, "%" PRId64 " %" PRId32 " %" PRId32 " %" PRId32 "\n", e + first,
+            m->sets->number[r->edges[2 * e]] + first, m->sets->number[r->edges[2 * e + 1]] + first,
             group_marker(m, r->group[e]));
   write_holes(file, m);
   write_seeds(file, m);
@@ -198,15 +215,15 @@ static double next_number(cvtm_source *s) { return cvtm_source_value(s, CVTM_F64
 void cvtm_triangle_vertices_free(cvtm_triangle_vertices *vertices) {
   free(vertices->points);
   free(vertices->marker);
-  vertices->points = NULL;
-  vertices->marker = NULL;
+  free(vertices->attributes);
+  *vertices = (cvtm_triangle_vertices){.first = vertices->first};
 }
 
-/* Reads a vertex of a file with this number of attributes and with or without a marker. */
-static void read_vertex(cvtm_source *s, int64_t i, int64_t attributes, int64_t markers,
+/* Reads a vertex of a file with or without markers. */
+static void read_vertex(cvtm_source *s, int64_t i, int64_t markers,
                         cvtm_triangle_vertices *vertices) {
   const double number = next_number(s);
-  double value = 0;
+  const int64_t width = vertices->attribute_count;
   if (i == 0) vertices->first = number;
   if (number != vertices->first + (double)i || vertices->first < 0 || vertices->first > 1)
     cvtm_source_fail(s, "vertices are not numbered in order from 0 or 1");
@@ -214,25 +231,28 @@ static void read_vertex(cvtm_source *s, int64_t i, int64_t attributes, int64_t m
     vertices->points[2 * i + k] = next_number(s);
     if (!isfinite(vertices->points[2 * i + k])) cvtm_source_fail(s, "a coordinate is not finite");
   }
-  for (int64_t k = 0; k < attributes + markers; ++k) value = next_number(s);
-  vertices->marker[i] = markers && fabs(value) <= INT32_MAX ? (int32_t)value : 0;
+  for (int64_t k = 0; k < width; ++k) vertices->attributes[width * i + k] = next_number(s);
+  const double value = markers ? next_number(s) : 0;
+  vertices->marker[i] = fabs(value) <= INT32_MAX ? (int32_t)value : 0;
 }
 
 void cvtm_triangle_read_vertices(cvtm_source *s, cvtm_triangle_vertices *vertices) {
-  *vertices = (cvtm_triangle_vertices){NULL, NULL, 0, 0};
+  *vertices = (cvtm_triangle_vertices){0};
   s->comment = '#';
   const int64_t count = read_count(s, 0, INT32_MAX, "number of vertices");
   (void)read_count(s, 2, 2, "dimension");
-  const int64_t attributes = read_count(s, 0, 1000, "number of attributes");
+  vertices->attribute_count = read_count(s, 0, CVTM_VERTEX_ATTRIBUTES_MAX, "number of attributes");
   const int64_t markers = read_count(s, 0, 1, "number of markers");
-  if ((uint64_t)count > s->size)
+  if ((uint64_t)(count * (1 + vertices->attribute_count)) > s->size)
     cvtm_source_fail(s, "the header claims more vertices than the file can hold");
   if (!cvtm_source_is_good(s)) return;
   vertices->points = malloc(2 * (size_t)(count + 1) * sizeof *vertices->points);
   vertices->marker = malloc((size_t)(count + 1) * sizeof *vertices->marker);
-  if (vertices->points == NULL || vertices->marker == NULL) cvtm_source_no_memory(s);
+  vertices->attributes =
+      malloc((size_t)(count * vertices->attribute_count + 1) * sizeof *vertices->attributes);
+  if (!vertices->points || !vertices->marker || !vertices->attributes) cvtm_source_no_memory(s);
   for (int64_t i = 0; i < count && cvtm_source_is_good(s); ++i)
-    read_vertex(s, i, attributes, markers, vertices);
+    read_vertex(s, i, markers, vertices);
   if (cvtm_source_is_good(s))
     vertices->count = count;
   else
@@ -460,6 +480,7 @@ static cvtm_status read_points(cvtm_source *source, cvtm_point_list *list) {
   cvtm_triangle_vertices found;
   cvtm_triangle_read_vertices(source, &found);
   free(found.marker);
+  free(found.attributes);
   *list = (cvtm_point_list){.y_up = 1, .count = found.count, .points = found.points};
   return source->status;
 }
@@ -468,8 +489,8 @@ const cvtm_format cvtm_format_node = {
     .extension = "node",
     .help = "Triangle: vertices, with boundary markers",
     .manual =
-        "Markers are the tags of boundary groups, as in MSH, or those of a .poly file that is "
-        "meshed.",
+        "Markers are the tags of boundary groups, as in MSH. A .poly file that is meshed gives its "
+        "markers and attributes, linear between its vertices, and numbers from 0 or 1.",
     .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_USES_SETS,
     .write_mesh = write_node,
     .read_points = read_points};

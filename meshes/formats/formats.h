@@ -264,11 +264,16 @@ const char *cvtm_xml_attribute(const char **attributes, const char *name);
 
 /* ---- vertices of Triangle's files (.node, .poly), text with # comments ---- */
 
+enum {
+  CVTM_VERTEX_ATTRIBUTES_MAX = 64
+}; /* a line of a file is at most CVTM_MOST_ITEM_BYTES long */
+
 /* The vertices of a file, numbered from 0 or from 1, in order. */
 typedef struct cvtm_triangle_vertices {
-  double *points;  /* 2 * count, malloc'd */
-  int32_t *marker; /* per vertex, 0 where the file has none; malloc'd */
-  int64_t count;
+  double *points;     /* 2 * count, malloc'd */
+  int32_t *marker;    /* per vertex, 0 where the file has none; malloc'd */
+  double *attributes; /* attribute_count per vertex, malloc'd */
+  int64_t count, attribute_count;
   double first; /* the number of the first vertex */
 } cvtm_triangle_vertices;
 

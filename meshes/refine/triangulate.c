@@ -381,24 +381,6 @@ static void place_of_planar(const planar *p, int64_t v, double place[2]) {
   }
 }
 
-/* Sets the attributes at a new vertex, which are linear in the triangle that contains it. */
-static void interpolate(planar *p, const double place[2], double *values) {
-  const int64_t count = p->in->attribute_count;
-  const cvtm_grid_frame *f = &p->r.frame;
-  const double x = (place[0] - f->x) / f->step, y = (f->y - place[1]) / f->step;
-  const int32_t *c = p->before.corner + 3 * cvtm_locate(&p->before, x, y);
-  const cvtm_grid_point *g = p->before.grid;
-  double weight[3], sum = 0;
-  for (int k = 0; k < 3; ++k) {
-    weight[k] = fmax(cvtm_side_of(g[c[(k + 1) % 3]], g[c[(k + 2) % 3]], x, y), 0);
-    sum += weight[k];
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    values[i] = 0;
-    for (int k = 0; k < 3; ++k) values[i] += weight[k] / sum * p->values[count * c[k] + i];
-  }
-}
-
 static cvtm_status list_vertices(planar *p, int32_t *number, cvtm_triangulated *made) {
   const cvtm_half_edges *m = &p->r.m;
   const int64_t given = p->in->vertex_count, width = p->in->attribute_count;
@@ -420,7 +402,9 @@ static cvtm_status list_vertices(planar *p, int32_t *number, cvtm_triangulated *
     if (number[v] < 0) continue;
     double *place = made->vertices + 2 * (int64_t)number[v];
     place_of_planar(p, v, place);
-    if (width > 0) interpolate(p, place, made->attributes + width * number[v]);
+    if (width > 0)
+      cvtm_interpolate(&p->before, &p->r.frame, place, p->values, width,
+                       made->attributes + width * number[v]);
     place[1] = -place[1];
   }
   return CVTM_OK;

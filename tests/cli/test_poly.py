@@ -154,6 +154,58 @@ def test_files_of_triangle_keep_attributes_and_markers(cvtmesh, options):
     assert {float(line.split()[-1]) for line in cvtmesh.read("z.ele").decode().splitlines()[1:]} == {2.5, -4, 0}
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("options", [["--min-angle", 20], ["--size", 2], ["--size", 3, "--element-order", 2]])
+def test_numbers_attributes_and_markers_are_those_of_triangle(cvtmesh, options, first):
+    """Numbers from 0 or 1; attributes are linear between vertices; a vertex without a marker gets the first one of a
+    segment that ends there, else 1 on the boundary and 0 inside. The last two segments cross."""
+    segments = SEGMENTS[:-1] + [(2, 4), (3, 5)]
+    markers = [21, 0, 23, 0, 25, 0, -3, 0, 0, 0, 7, 8]
+    plane = [2 * x - y + 1 for x, y in SQUARES]
+    wild = [round(math.sin(9 * k) * 100, 3) for k in range(len(SQUARES))]
+    given = [5, 0, 0, -8, 0, 0, 0, 0, 0, 0, 0]
+    lines = [f"{len(SQUARES)} 2 2 1"]
+    lines += [f"{k + first} {x} {y} {plane[k]} {wild[k]} {given[k]}" for k, (x, y) in enumerate(SQUARES)]
+    lines += [f"{len(segments)} 1"]
+    lines += [f"{k + first} {a - 1 + first} {b - 1 + first} {markers[k]}" for k, (a, b) in enumerate(segments)]
+    cvtmesh.file("x.poly", "\n".join([*lines, "1", f"{first} 4 3.5", "1", f"{first} 1 2 9 -1"]) + "\n")
+    cvtmesh.call("mesh", "x.poly", *options, "-o", "y.node", "-o", "y.ele", "-o", "y.poly")
+    nodes, elements, outline = ([line.split() for line in cvtmesh.read(f"y.{kind}").decode().splitlines()]
+                                for kind in ("node", "ele", "poly"))
+    assert nodes[0][1:] == ["2", "2", "1"]
+    for rows in nodes, elements, outline[:int(outline[0][0]) + 1]:
+        assert [int(row[0]) for row in rows[1:]] == list(range(first, first + int(rows[0][0])))
+    values = np.array([row[1:] for row in nodes[1:]], float)
+    points, marker = values[:, :2], values[:, -1].astype(int).tolist()
+    corners = np.array([row[1:4] for row in elements[1:]], int) - first
+    assert corners.min() == 0 and areas_of(points, corners).min() > 0
+    assert areas_of(points, corners).sum() == pytest.approx(198)
+    assert points[:len(SQUARES)].tolist() == [list(map(float, place)) for place in SQUARES]
+    assert values[:len(SQUARES), 2:4].tolist() == [list(pair) for pair in zip(plane, wild)]
+    assert marker[:len(SQUARES)] == [5, 21, 23, -8, 25, 25, 1, 1, 1, 0, 0]
+    assert values[:, 2] == pytest.approx(2 * points[:, 0] - points[:, 1] + 1, abs=1e-6)
+    divided = 0
+    for (a, b), own in zip(segments, markers):
+        p, q = np.array(SQUARES[a - 1], float), np.array(SQUARES[b - 1], float)
+        t = (points - p) @ (q - p) / ((q - p) @ (q - p))
+        on = (np.abs(points - p - t[:, None] * (q - p)).max(axis=1) < 1e-9) & (t > 0) & (t < 1)
+        linear = wild[a - 1] + t * (wild[b - 1] - wild[a - 1])
+        crossing = np.abs(points - (15, 5)).max(axis=1) < 1e-9
+        assert crossing.sum() == 1 and marker[np.flatnonzero(crossing)[0]] == 7
+        assert values[on & ~crossing, 3] == pytest.approx(linear[on & ~crossing], abs=1e-6) or own == 8
+        assert {marker[k] for k in np.flatnonzero(on & ~crossing)} <= {own or 1}
+        divided += on.any()
+    assert divided > 3
+    assert values[crossing, 3] == pytest.approx([(wild[1] + wild[3]) / 2], abs=1e-6)  # of the first segment
+    # The boundary has the same, and is read again with it.
+    rows = {tuple(row[1:]) for row in nodes[1:]}
+    assert all(tuple(row[1:]) in rows for row in outline[1:int(outline[0][0]) + 1])
+    cvtmesh.call("mesh", "y.poly", "--min-angle", 20, "-o", "z.node")
+    again = [line.split() for line in cvtmesh.read("z.node").decode().splitlines()][1:]
+    assert {tuple(row[1:]) for row in outline[1:int(outline[0][0]) + 1]} <= {tuple(row[1:]) for row in again}
+    assert int(again[0][0]) == first
+
+
 def test_corners_of_shapes_come_in_the_order_of_the_file(cvtmesh):
     """Those of the second shape that the first has, too, only once."""
     shapes = [[(20, 0), (20, 10), (10, 10), (10, 0)], [(10, 0), (10, 10), (4, 12), (0, 3.3)]]
