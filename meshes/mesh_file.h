@@ -66,11 +66,11 @@ typedef struct cvtm_mesh_file_options {
  * (0 for a line) and `curve` (0 for a triangle). The pairs of cvtm_regions_pair become the section
  * Periodic of MSH and the field data `periodic_pairs` of VTU, with three columns. INP (Abaqus,
  * CalculiX) has an element set for each region, a node set and a surface for each group of edges,
- * and a node set for each group of points. NODE, ELE and POLY are Triangle's formats: the tags of
- * groups are boundary markers, and regions are attributes. POLY holds the boundary of a mesh with
- * groups. The arrays of NAME.xdmf are in NAME.h5, except with options->ascii; for a mesh with
- * groups NAME_boundary.xdmf has the boundary edges. STL has single precision. SVG has a picture's
- * precision, and ignores `unit`. */
+ * and a node set for each group of points, whose tags are the point data `point` of VTU and XDMF.
+ * NODE, ELE and POLY are Triangle's formats: the tags of groups are boundary markers, and regions
+ * are attributes. POLY holds the boundary of a mesh with groups. The arrays of NAME.xdmf are in
+ * NAME.h5, except with options->ascii; for a mesh with groups NAME_boundary.xdmf has the boundary
+ * edges. STL has single precision. SVG has a picture's precision, and ignores `unit`. */
 int cvtm_mesh_format_known(const char *path);
 cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
                             const cvtm_mesh_file_options *options, cvtm_error *error);

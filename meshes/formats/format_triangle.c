@@ -20,8 +20,10 @@ static int32_t group_marker(const cvtm_file_mesh *m, int32_t tag) {
   return tag > 0 && m->labels != NULL && m->labels->group != NULL ? m->labels->group[tag - 1] : tag;
 }
 
+/* Markers of point groups come after those of groups of edges. */
 static int32_t node_marker(const cvtm_file_mesh *m, int64_t i) {
   const int32_t *given = m->labels != NULL && i < m->vertex_count ? m->labels->vertex : NULL;
+  if (m->point != NULL && m->point[i] > 0) return m->regions->line_group_count + m->point[i];
   return given != NULL ? given[i] : group_marker(m, m->sets->marker[i]);
 }
 
@@ -180,18 +182,22 @@ static void write_seeds(FILE *file, const cvtm_file_mesh *m) {
   }
 }
 
-/* Writes only the vertices of the boundary, so that Triangle can mesh the domain again. */
+/* Nonzero for a vertex of the boundary, and for one that has a marker. */
+static int is_kept(const cvtm_file_mesh *m, int64_t v) {
+  return m->sets->marker[v] > 0 || node_marker(m, v) != 0;
+}
+
+/* Writes only the vertices that a mesh keeps, so that Triangle can mesh the domain again. */
 static void write_poly(FILE *file, const cvtm_file_mesh *m) {
   const cvtm_regions *r = m->regions;
-  const int32_t *marker = m->sets->marker;
   const int first = first_number(m);
   char text[CVTM_MOST_ITEM_BYTES];
   int64_t count = 0;
-  for (int64_t v = 0; v < m->vertex_count; ++v) count += marker[v] > 0;
+  for (int64_t v = 0; v < m->vertex_count; ++v) count += is_kept(m, v);
   write_node_header(file, m, count);
   count = 0;
   for (int64_t v = 0; v < m->vertex_count; ++v) {
-    if (marker[v] == 0) continue;
+    if (!is_kept(m, v)) continue;
     m->sets->number[v] = (int32_t)count;
     fwrite(text, 1, (size_t)(put_node(text, m, count++, v) - text), file);
   }
@@ -489,7 +495,8 @@ const cvtm_format cvtm_format_node = {
     .extension = "node",
     .help = "Triangle: vertices, with boundary markers",
     .manual =
-        "Markers are the tags of boundary groups, as in MSH. A .poly file that is meshed gives its "
+        "Markers are the tags of boundary groups, as in MSH, then those of named points. A .poly "
+        "file that is meshed gives its "
         "markers and attributes, linear between its vertices, and numbers from 0 or 1.",
     .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES | CVTM_USES_SETS,
     .write_mesh = write_node,

@@ -656,6 +656,8 @@ static double boundary_at(const cvtm_file_mesh *m, int64_t k) {
   return k < m->triangle_count ? 0 : m->regions->group[k - m->triangle_count];
 }
 
+static double point_at(const cvtm_file_mesh *m, int64_t k) { return m->point[k]; }
+
 static double area_at(const cvtm_file_mesh *m, int64_t k) { return m->cells->area[k]; }
 
 static void write_cell_data(FILE *file, const cvtm_file_mesh *m) {
@@ -699,11 +701,12 @@ static void write_vtu(FILE *file, const cvtm_file_mesh *m) {
   write_pairs(file, m);
   fprintf(file, "<Piece NumberOfPoints=\"%" PRId64 "\" NumberOfCells=\"%" PRId64 "\">\n",
           node_count(m), cell_count(m));
-  if (m->value != NULL) {
+  if (m->value != NULL || m->point != NULL) {
     char name[64];
     (void)snprintf(name, sizeof name, "Name=\"%s\"", m->value_name);
-    fprintf(file, "<PointData Scalars=\"%s\">\n", m->value_name);
-    write_array(file, m, CVTM_F64, name, m->node_count, value_at);
+    fprintf(file, "<PointData Scalars=\"%s\">\n", m->value != NULL ? m->value_name : "point");
+    if (m->value != NULL) write_array(file, m, CVTM_F64, name, m->node_count, value_at);
+    if (m->point != NULL) write_array(file, m, CVTM_I64, "Name=\"point\"", m->node_count, point_at);
     fputs("</PointData>\n", file);
   }
   write_cell_data(file, m);
@@ -719,7 +722,7 @@ static void write_vtu(FILE *file, const cvtm_file_mesh *m) {
 
 const cvtm_format cvtm_format_vtu = {
     .extension = "vtu",
-    .help = "VTK XML: ParaView, VTK, PyVista; cell data region, curve, boundary",
+    .help = "VTK XML: ParaView, VTK, PyVista; cell data region, curve, boundary, point data point",
     .properties = CVTM_HOLDS_REGIONS | CVTM_HOLDS_SECOND_ORDER | CVTM_HOLDS_VALUES |
                   CVTM_TEXT_OR_BINARY | CVTM_COMPRESSED | CVTM_READS_FIELDS,
     .write_mesh = write_vtu,

@@ -26,6 +26,7 @@ typedef struct array {
   const double *reals;
   const int32_t *integers;
   const char *file; /* name of the HDF5 file with the array, without its folder; NULL: none */
+  int is_of_nodes;  /* nonzero: data of nodes, not of cells */
 } array;
 
 /* ---- HDF5 ---- */
@@ -170,8 +171,7 @@ static void put_grid(FILE *file, const grid *g) {
     const array *a = &g->data[k];
     fputs("<Attribute Name=\"", file);
     cvtm_put_xml_text(file, a->name);
-    fprintf(file, "\" AttributeType=\"Scalar\" Center=\"%s\">\n",
-            a->reals != NULL ? "Node" : "Cell");
+    fprintf(file, "\" AttributeType=\"Scalar\" Center=\"%s\">\n", a->is_of_nodes ? "Node" : "Cell");
     put_item(file, a);
     fputs("</Attribute>\n", file);
   }
@@ -202,7 +202,7 @@ static int make_names(const char *path, names *n) {
   return n->heavy != NULL && n->boundary != NULL && n->boundary_heavy != NULL;
 }
 
-enum { TRIANGLES, POINTS, REGION, VALUE, LINES, BOUNDARY, ARRAYS };
+enum { TRIANGLES, POINTS, REGION, VALUE, POINT, LINES, BOUNDARY, ARRAYS };
 
 /* The arrays of the mesh; arrays without rows are not written. */
 typedef struct content {
@@ -230,15 +230,17 @@ static int make_content(const cvtm_file_mesh *m, content *c) {
   }
   if (m->value != NULL) memcpy(value, m->value, (size_t)m->vertex_count * sizeof *value);
   const int64_t regions = m->regions != NULL ? triangles : 0;
-  c->arrays[TRIANGLES] = (array){"triangles", triangles, corners, NULL, nodes, NULL};
-  c->arrays[POINTS] = (array){"points", m->node_count, 2, m->points, NULL, NULL};
+  c->arrays[TRIANGLES] = (array){"triangles", triangles, corners, NULL, nodes, NULL, 0};
+  c->arrays[POINTS] = (array){"points", m->node_count, 2, m->points, NULL, NULL, 0};
   c->arrays[REGION] =
-      (array){"region", regions, 1, NULL, regions > 0 ? m->regions->region : NULL, NULL};
+      (array){"region", regions, 1, NULL, regions > 0 ? m->regions->region : NULL, NULL, 0};
   c->arrays[VALUE] =
-      (array){m->value_name, m->value != NULL ? m->node_count : 0, 1, value, NULL, NULL};
-  c->arrays[LINES] = (array){"lines", edges, ends, NULL, lines, NULL};
+      (array){m->value_name, m->value != NULL ? m->node_count : 0, 1, value, NULL, NULL, 1};
+  c->arrays[POINT] =
+      (array){"point", m->point != NULL ? m->node_count : 0, 1, NULL, m->point, NULL, 1};
+  c->arrays[LINES] = (array){"lines", edges, ends, NULL, lines, NULL, 0};
   c->arrays[BOUNDARY] =
-      (array){"boundary", edges, 1, NULL, edges > 0 ? m->regions->group : NULL, NULL};
+      (array){"boundary", edges, 1, NULL, edges > 0 ? m->regions->group : NULL, NULL, 0};
   return 1;
 }
 
@@ -265,10 +267,10 @@ static cvtm_status write_all(const char *path, const cvtm_file_mesh *m, content 
   const int stream = strcmp(path, "-") == 0, second = m->triangle_middle != NULL;
   if (!m->ascii) CVTM_TRY(write_heavy(n->heavy, c, 0, LINES, error));
   if (!m->ascii) CVTM_TRY(write_heavy(n->boundary_heavy, c, LINES, ARRAYS, error));
-  array data[2];
+  array data[3];
   int data_count = 0;
-  if (c->arrays[REGION].rows > 0) data[data_count++] = c->arrays[REGION];
-  if (c->arrays[VALUE].rows > 0) data[data_count++] = c->arrays[VALUE];
+  for (int k = REGION; k <= POINT; ++k)
+    if (c->arrays[k].rows > 0) data[data_count++] = c->arrays[k];
   const grid mesh = {.name = "mesh",
                      .kind = second ? "Triangle_6" : "Triangle",
                      .cells = &c->arrays[TRIANGLES],
@@ -309,7 +311,9 @@ const cvtm_format cvtm_format_xdmf = {
     .extension = "xdmf",
     .help = "XDMF with HDF5: dolfinx, meshio",
     .manual =
-        "NAME.xdmf has the triangles, with `region` and the tags as in MSH. With a --domain "
+        "NAME.xdmf has the triangles, with `region` and the tags as in MSH, and `point`, the tags "
+        "of named "
+        "points. With a --domain "
         "NAME_boundary.xdmf has the edges of the boundary, with the tag of their group as "
         "`boundary`. The numbers are in NAME.h5 and NAME_boundary.h5 (HDF5, if the build has "
         "it), or, with `--format ascii`, in the .xdmf files themselves. In dolfinx the grids "

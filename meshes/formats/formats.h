@@ -393,6 +393,7 @@ typedef struct cvtm_file_mesh {
       *edge_middle; /* per edge of the regions: the node in its middle; NULL: edges are straight */
   const double *value; /* vertex_count values, or NULL */
   const char *value_name;
+  const int32_t *point; /* node_count: the tag of its point group, 0: none; NULL: no such groups */
   const cvtm_regions *regions;        /* or NULL */
   const cvtm_triangle_labels *labels; /* or NULL */
   const cvtm_file_sets *sets;         /* of grouped regions, for formats that need them, or NULL */

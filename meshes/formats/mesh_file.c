@@ -147,6 +147,14 @@ double *cvtm_mesh_file_points(const cvtm_mesh *mesh, const cvtm_mesh_file_option
   return points;
 }
 
+/* The tag of the first point group of each node, malloc'd; NULL if memory runs out. */
+static int32_t *list_points(const cvtm_regions *r, int64_t nodes) {
+  int32_t *tags = calloc((size_t)nodes + 1, sizeof *tags);
+  for (int64_t k = r->point_count; tags != NULL && k-- > 0;)
+    tags[r->points[2 * k]] = r->points[2 * k + 1];
+  return tags;
+}
+
 static cvtm_status write_file(const char *path, const cvtm_format *f, const cvtm_file_mesh *mesh,
                               cvtm_error *error) {
   cvtm_output *output;
@@ -189,13 +197,16 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
   const cvtm_format *f = cvtm_format_find(cvtm_formats, extension, CVTM_WRITES_MESH);
   if (f == NULL) return cvtm_format_unknown(path, "mesh", CVTM_WRITES_MESH, error);
   double *points = cvtm_mesh_file_points(mesh, options);
-  if (points == NULL) return cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path);
   const cvtm_second_order *second = options->second;
+  const int64_t nodes = mesh->vertex_count + (second ? second->count : 0);
+  const int has_points = options->regions != NULL && options->regions->point_count > 0;
+  int32_t *tags = has_points ? list_points(options->regions, nodes) : NULL;
   int no_memory = 0;
   const cvtm_file_mesh in_file = {
       .points = points,
       .vertex_count = mesh->vertex_count,
-      .node_count = mesh->vertex_count + (second ? second->count : 0),
+      .node_count = nodes,
+      .point = tags,
       .triangle_middle = second ? second->triangle : NULL,
       .edge_middle = second ? second->edge : NULL,
       .triangles = mesh->triangles,
@@ -212,8 +223,11 @@ cvtm_status cvtm_mesh_write(const char *path, const cvtm_mesh *mesh,
       .no_memory = &no_memory,
       .mesh = mesh,
       .domain = options->domain};
-  const cvtm_status status = write_with_sets(path, f, &in_file, error);
+  const cvtm_status status = points == NULL || (has_points && tags == NULL)
+                                 ? cvtm_fail(error, CVTM_ERROR_MEMORY, "%s: out of memory", path)
+                                 : write_with_sets(path, f, &in_file, error);
   free(points);
+  free(tags);
   return status;
 }
 

@@ -325,6 +325,23 @@ def test_lines_and_points_stay(cvtmesh):
         assert dimension == 0 and set(map(tuple, mesh.points[on[:, 0], :2])) == {(1, 1), (5, 3), (36.3, 7.7)}
         nodes = cvtmesh.read("p.inp").decode().split("*NSET, NSET=probe\n")[1].split()
         assert sorted(map(int, nodes)) == sorted(on[:, 0] + 1)
+    features[-1] = feature("MultiPoint", [[36.3, 7.7], [20, 10], [33, 5]], "gauge")  # one has two names
+    cvtmesh.file("q.geojson", json.dumps({"type": "FeatureCollection", "features": features}))
+    wanted = {(36.3, 7.7): 1, (20, 10): 1, (33, 5): 1, (1, 1): 2, (5, 3): 2}  # tags in the order of the names
+    for form in (), ("--format", "ascii"), ("--element-order", 2):
+        cvtmesh.call("mesh", "q.geojson", "--size", 2, *form, "-o", "q.vtu", "-o", "q.xdmf", "-o", "q.poly", "-o", "q.node")
+        for name in "q.vtu", "q.xdmf":
+            mesh = meshio.read(cvtmesh.path(name))
+            tags, places = mesh.point_data["point"], map(tuple, mesh.points[:, :2].tolist())
+            assert tags.dtype.kind == "i" and {p: t for p, t in zip(places, tags) if t} == wanted
+            assert "region" in mesh.cell_data
+        for name in "q.poly", "q.node":  # markers after those of the edges
+            lines = [line.split() for line in cvtmesh.read(name).decode().splitlines()]
+            count = int(lines[0][0])
+            segments = lines[count + 2:count + 2 + int(lines[count + 1][0])] if name == "q.poly" else segments
+            last = max(int(line[3]) for line in segments)
+            marker = {tuple(map(float, line[1:3])): int(line[3]) - last for line in lines[1:count + 1]}
+            assert {p: t for p, t in marker.items() if t > 0} == wanted
     points, triangles = read(cvtmesh)
     edges, length = lengths(points, triangles)
     away = np.hypot(*((points[edges[:, 0]] + points[edges[:, 1]]) / 2 - (36.3, 7.7)).T)
