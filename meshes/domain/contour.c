@@ -30,27 +30,42 @@ void cvtm_contour_free(cvtm_contour *contour) {
   *contour = (cvtm_contour){0};
 }
 
-cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *made,
-                                  cvtm_error *error) {
-  made->start = calloc((size_t)arcs + 1, sizeof *made->start);
-  made->left = malloc(((size_t)arcs + 1) * sizeof *made->left);
-  made->right = malloc(((size_t)arcs + 1) * sizeof *made->right);
-  made->points = malloc(((size_t)points + 1) * 2 * sizeof *made->points);
-  made->corner = calloc((size_t)points + 1, 1);
-  const int all = made->start && made->left && made->right && made->points && made->corner;
-  return all ? CVTM_OK : cvtm_no_memory(error, "the contour");
+void cvtm_contour_begin_arc(cvtm_contour_builder *b, int32_t left, int32_t right) {
+  cvtm_contour *m = &b->made;
+  const cvtm_growing arrays[] = {{&m->start, sizeof *m->start},
+                                 {&m->left, sizeof *m->left},
+                                 {&m->right, sizeof *m->right},
+                                 {&m->twin, sizeof *m->twin}};
+  if (b->failed || !cvtm_grow_all(arrays, b->has_twins ? 4 : 3, &b->arc_capacity, m->arc_count + 2))
+    b->failed = 1;
+  if (b->failed) return;
+  m->left[m->arc_count] = left;
+  m->right[m->arc_count] = right;
+  if (b->has_twins) m->twin[m->arc_count] = -1;
+  m->start[m->arc_count++] = b->points;
+  m->start[m->arc_count] = b->points;
 }
 
-static double arc_area(const cvtm_contour *c, int64_t arc) {
-  return cvtm_ring_area(c->points + 2 * c->start[arc], c->start[arc + 1] - c->start[arc]);
+void cvtm_contour_add_point(cvtm_contour_builder *b, const double *place, int corner) {
+  cvtm_contour *m = &b->made;
+  const cvtm_growing arrays[] = {{&m->points, 2 * sizeof *m->points},
+                                 {&m->corner, sizeof *m->corner}};
+  if (b->failed || !cvtm_grow_all(arrays, 2, &b->point_capacity, b->points + 1)) b->failed = 1;
+  if (b->failed) return;
+  memcpy(m->points + 2 * b->points, place, 2 * sizeof *place);
+  m->corner[b->points++] = (uint8_t)corner;
+  m->start[m->arc_count] = b->points;
 }
 
-void cvtm_contour_drop_small(cvtm_contour *made, double smallest, int64_t *points) {
-  const int64_t arc = made->arc_count - 1;
-  if (!cvtm_contour_is_closed(made, arc) || fabs(arc_area(made, arc)) >= smallest) return;
-  *points = made->start[arc];
-  --made->arc_count;
-  ++made->dropped;
+void cvtm_contour_drop_small(cvtm_contour_builder *b, double smallest) {
+  cvtm_contour *m = &b->made;
+  const int64_t arc = m->arc_count - 1, first = b->failed ? 0 : m->start[arc];
+  if (b->failed || !cvtm_contour_is_closed(m, arc) ||
+      fabs(cvtm_ring_area(m->points + 2 * first, b->points - first)) >= smallest)
+    return;
+  b->points = first;
+  --m->arc_count;
+  ++m->dropped;
 }
 
 /* ---- Sides of a periodic image ---- */
@@ -58,8 +73,7 @@ void cvtm_contour_drop_small(cvtm_contour *made, double smallest, int64_t *point
 typedef struct splitter {
   const cvtm_contour *rings;
   const double *size; /* of the image */
-  cvtm_contour made;
-  int64_t points;
+  cvtm_contour_builder builder;
   cvtm_side_edge *edges; /* by the number of their arc */
   int64_t edge_count;
 } splitter;
@@ -71,34 +85,22 @@ static int side_axis(const splitter *s, const double *a, const double *b) {
   return -1;
 }
 
-static void begin_split_arc(splitter *s, int32_t left, int32_t right) {
-  cvtm_contour *m = &s->made;
-  m->left[m->arc_count] = left;
-  m->right[m->arc_count] = right;
-  m->twin[m->arc_count++] = -1;
-}
-
-static void add_arc_point(splitter *s, const double *place, int corner) {
-  memcpy(s->made.points + 2 * s->points, place, 2 * sizeof *place);
-  s->made.corner[s->points++] = (uint8_t)corner;
-  s->made.start[s->made.arc_count] = s->points;
-}
-
 static void add_side_edge(splitter *s, int axis, const double *a, const double *b, int32_t left,
                           int32_t right) {
   const int turned = a[!axis] > b[!axis];
   const double *low = turned ? b : a, *high = turned ? a : b;
   s->edges[s->edge_count++] =
-      (cvtm_side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->made.arc_count};
-  begin_split_arc(s, turned ? right : left, turned ? left : right);
-  add_arc_point(s, low, 1);
-  add_arc_point(s, high, 1);
+      (cvtm_side_edge){axis, a[axis] != 0, low[!axis], high[!axis], s->builder.made.arc_count};
+  cvtm_contour_begin_arc(&s->builder, turned ? right : left, turned ? left : right);
+  cvtm_contour_add_point(&s->builder, low, 1);
+  cvtm_contour_add_point(&s->builder, high, 1);
 }
 
 /* Splits an arc into arcs along sides and arcs elsewhere. A closed arc is first rotated to an edge
  * along a side, if there is one. */
 static void split_ring(splitter *s, int64_t ring) {
   const cvtm_contour *c = s->rings;
+  cvtm_contour_builder *to = &s->builder;
   const int64_t n = c->start[ring + 1] - c->start[ring] - 1;
   const double *p = c->points + 2 * c->start[ring];
   const uint8_t *corner = c->corner + c->start[ring];
@@ -107,21 +109,21 @@ static void split_ring(splitter *s, int64_t ring) {
   const int closed = first == n;
   if (!cvtm_contour_is_closed(c, ring)) first = 0;
   int in_arc = 0;
-  for (int64_t k = 0; k < n; ++k) {
+  for (int64_t k = 0; k < n && !to->failed; ++k) {
     const int64_t i = closed ? k : (first + k) % n;
     const double *a = p + 2 * i, *b = a + 2;
     const int axis = side_axis(s, a, b);
     if (axis >= 0) {
-      if (in_arc) s->made.corner[s->points - 1] = 1;
+      if (in_arc) to->made.corner[to->points - 1] = 1;
       add_side_edge(s, axis, a, b, c->left[ring], c->right[ring]);
     } else {
-      if (!in_arc) begin_split_arc(s, c->left[ring], c->right[ring]);
-      if (!in_arc) add_arc_point(s, a, !closed || corner[0]);
-      add_arc_point(s, b, corner[i + 1]);
+      if (!in_arc) cvtm_contour_begin_arc(to, c->left[ring], c->right[ring]);
+      if (!in_arc) cvtm_contour_add_point(to, a, !closed || corner[0]);
+      cvtm_contour_add_point(to, b, corner[i + 1]);
     }
     in_arc = axis < 0;
   }
-  if (in_arc && !closed) s->made.corner[s->points - 1] = 1;
+  if (in_arc && !closed && !to->failed) to->made.corner[to->points - 1] = 1;
 }
 
 /* Fails if some edges on a pair of sides have copies, and others have none. */
@@ -133,7 +135,7 @@ static cvtm_status join_twins(splitter *s, cvtm_error *error) {
     ++count[a->axis];
     if (k + 1 == s->edge_count || !cvtm_are_copies(a, b)) continue;
     const int64_t later = a->number > b->number ? a->number : b->number;
-    s->made.twin[later] = a->number + b->number - later;
+    s->builder.made.twin[later] = a->number + b->number - later;
     paired[a->axis] += 2;
   }
   if (paired[0] + paired[1] == 0)
@@ -149,33 +151,30 @@ static cvtm_status join_twins(splitter *s, cvtm_error *error) {
                    alone, alone == 1 ? "edge" : "edges");
 }
 
-static cvtm_status allocate_splitter(splitter *s, cvtm_error *error) {
-  const int64_t edges = s->rings->start[s->rings->arc_count];
-  CVTM_TRY(cvtm_contour_allocate(edges, 2 * edges, &s->made, error));
-  s->made.twin = malloc(((size_t)edges + 1) * sizeof *s->made.twin);
-  s->edges = malloc(((size_t)edges + 1) * sizeof *s->edges);
-  return s->made.twin != NULL && s->edges != NULL ? CVTM_OK : cvtm_no_memory(error, "the contour");
-}
-
 /* Makes separate arcs of polygon edges along the sides of a periodic image. Two such arcs that
  * differ in only one coordinate are twins. CVTM_ERROR_INPUT if there are no twins, or if an edge
  * has no copy although other edges on its side have copies. */
 static cvtm_status contour_pair_rings(cvtm_contour *contour, int width, int height,
                                       cvtm_error *error) {
   const double size[2] = {width, height};
-  splitter s = {.rings = contour, .size = size};
-  cvtm_status status = allocate_splitter(&s, error);
-  for (int64_t ring = 0; ring < contour->arc_count && status == CVTM_OK; ++ring)
+  const size_t points = (size_t)contour->start[contour->arc_count];
+  splitter s = {.rings = contour,
+                .size = size,
+                .builder.has_twins = 1,
+                .edges = malloc((points + 1) * sizeof *s.edges)};
+  s.builder.failed = s.edges == NULL;
+  for (int64_t ring = 0; ring < contour->arc_count && !s.builder.failed; ++ring)
     split_ring(&s, ring);
-  if (status == CVTM_OK) status = join_twins(&s, error);
+  const cvtm_status status =
+      s.builder.failed ? cvtm_no_memory(error, "the contour") : join_twins(&s, error);
   free(s.edges);
   if (status != CVTM_OK) {
-    cvtm_contour_free(&s.made);
+    cvtm_contour_free(&s.builder.made);
     return status;
   }
-  s.made.dropped = contour->dropped;
+  s.builder.made.dropped = contour->dropped;
   cvtm_contour_free(contour);
-  *contour = s.made;
+  *contour = s.builder.made;
   return CVTM_OK;
 }
 
@@ -218,13 +217,14 @@ static cvtm_status contour_of(const cvtm_contour_picture *picture,
   cvtm_status status = CVTM_OK;
   if (!frame) status = cvtm_contour_trace(picture, smooth ? 0 : options->smallest, &made, error);
   if (status == CVTM_OK && !mask) status = cvtm_contour_count_areas(picture, &made, error);
-  if (status == CVTM_OK && smooth) {
+  if (status == CVTM_OK && smooth && made.arc_count > 0) {
     cvtm_contour_drop_specks(&made, options->smallest);
     status = cvtm_contour_smooth(picture, options->smooth, &made, error);
   }
   if (status == CVTM_OK && picture->border != CVTM_BORDER_EMPTY)
     status = cvtm_contour_add_sides(picture, &made, error);
-  if (status == CVTM_OK && smooth) status = cvtm_contour_fit(picture, &made, error);
+  if (status == CVTM_OK && smooth && made.arc_count > 0)
+    status = cvtm_contour_fit(picture, &made, error);
   if (status == CVTM_OK && made.arc_count == 0)
     status = cvtm_fail(error, CVTM_ERROR_INPUT,
                        made.dropped > 0 ? "the domain is empty: nothing in it is larger than %g "
@@ -286,23 +286,18 @@ cvtm_status cvtm_contour_of_frame(int width, int height, const cvtm_contour_opti
 }
 
 /* Adds a ring, which begins at a corner if it has any. */
-static void add_ring(const double *p, int64_t n, double sharp, cvtm_contour *made,
-                     int64_t *points) {
-  const int64_t arc = made->arc_count++;
+static void add_ring(const double *p, int64_t n, double sharp, cvtm_contour_builder *builder) {
   int64_t first = 0;
   for (int64_t k = n - 1; k >= 0; --k) {
     const double *a = p + 2 * ((k + n - 1) % n), *b = p + 2 * k, *c = p + 2 * ((k + 1) % n);
     if (cvtm_turn_cosine(a, b, c) <= sharp) first = k;
   }
+  cvtm_contour_begin_arc(builder, 1, 0); /* outer rings run counterclockwise, holes clockwise */
   for (int64_t k = 0; k <= n; ++k) {
     const int64_t at = (first + k) % n;
     const double *a = p + 2 * ((at + n - 1) % n), *b = p + 2 * at, *c = p + 2 * ((at + 1) % n);
-    made->corner[*points] = cvtm_turn_cosine(a, b, c) <= sharp;
-    memcpy(made->points + 2 * (*points)++, b, 2 * sizeof *b);
+    cvtm_contour_add_point(builder, b, cvtm_turn_cosine(a, b, c) <= sharp);
   }
-  made->left[arc] = 1; /* outer rings run counterclockwise, holes clockwise */
-  made->right[arc] = 0;
-  made->start[arc + 1] = *points;
 }
 
 /* CVTM_ERROR_INPUT if a corner is outside the image. */
@@ -318,18 +313,25 @@ static cvtm_status contour_check_inside(const double *points, int64_t count, int
   return CVTM_OK;
 }
 
-/* Completes a contour of polygons: finds twins on a periodic image, and the area. Fails if there
- * are no arcs. */
-static cvtm_status contour_finish_polygons(int width, int height,
-                                           const cvtm_contour_options *options, cvtm_contour *made,
-                                           cvtm_error *error) {
-  if (made->arc_count == 0)
-    return cvtm_fail(error, CVTM_ERROR_INPUT,
-                     "the domain is empty: nothing in it is larger than %g square pixels",
-                     options->smallest);
-  if (options->border == CVTM_BORDER_PERIODIC)
-    CVTM_TRY(contour_pair_rings(made, width, height, error));
+/* Takes a contour of polygons: finds twins on a periodic image, and the area. Fails if there are no
+ * arcs. `status` is that of the steps before; on failure frees the builder's contour. */
+static cvtm_status contour_of_builder(cvtm_status status, cvtm_contour_builder *builder, int width,
+                                      int height, const cvtm_contour_options *options,
+                                      cvtm_contour *contour, cvtm_error *error) {
+  cvtm_contour *made = &builder->made;
+  if (status == CVTM_OK && builder->failed) status = cvtm_no_memory(error, "the contour");
+  if (status == CVTM_OK && made->arc_count == 0)
+    status = cvtm_fail(error, CVTM_ERROR_INPUT,
+                       "the domain is empty: nothing in it is larger than %g square pixels",
+                       options->smallest);
+  if (status == CVTM_OK && options->border == CVTM_BORDER_PERIODIC)
+    status = contour_pair_rings(made, width, height, error);
+  if (status != CVTM_OK) {
+    cvtm_contour_free(made);
+    return status;
+  }
   made->area = regions_area(made);
+  *contour = *made;
   return CVTM_OK;
 }
 
@@ -337,26 +339,17 @@ cvtm_status cvtm_contour_of_polygons(const cvtm_polygons *polygons, int width, i
                                      const cvtm_contour_options *options, cvtm_contour *contour,
                                      cvtm_error *error) {
   CVTM_DEFAULT_OPTIONS(cvtm_contour, options)
-  const int64_t rings = polygons->ring_count, total = polygons->start[rings];
-  cvtm_contour made = {0};
-  cvtm_status status = check_size(width, height, options, error);
-  if (status == CVTM_OK)
-    status = contour_check_inside(polygons->points, total, width, height, error);
-  if (status == CVTM_OK) status = cvtm_contour_allocate(rings, total + rings, &made, error);
-  int64_t points = 0;
-  for (int64_t r = 0; r < rings && status == CVTM_OK; ++r) {
+  const int64_t rings = polygons->ring_count;
+  cvtm_contour_builder builder = {0};
+  CVTM_TRY(check_size(width, height, options, error));
+  CVTM_TRY(contour_check_inside(polygons->points, polygons->start[rings], width, height, error));
+  for (int64_t r = 0; r < rings; ++r) {
     const int64_t first = polygons->start[r];
     add_ring(polygons->points + 2 * first, polygons->start[r + 1] - first,
-             cos(options->corner_angle * CVTM_PI / 180), &made, &points);
-    cvtm_contour_drop_small(&made, options->smallest, &points);
+             cos(options->corner_angle * CVTM_PI / 180), &builder);
+    cvtm_contour_drop_small(&builder, options->smallest);
   }
-  if (status == CVTM_OK) status = contour_finish_polygons(width, height, options, &made, error);
-  if (status != CVTM_OK) {
-    cvtm_contour_free(&made);
-    return status;
-  }
-  *contour = made;
-  return CVTM_OK;
+  return contour_of_builder(CVTM_OK, &builder, width, height, options, contour, error);
 }
 
 /* ---- Coverage ---- */
@@ -405,8 +398,7 @@ typedef struct walker {
   int64_t *begin; /* vertex_count + 1: where the edges of each vertex begin in `list` */
   int64_t *list;  /* twice the edge, plus 1 for the edge's second end */
   uint8_t *used;  /* per edge */
-  cvtm_contour *made;
-  int64_t points;
+  cvtm_contour_builder builder;
 } walker;
 
 static cvtm_status list_edges(walker *w, cvtm_scratch *memory, cvtm_error *error) {
@@ -453,25 +445,16 @@ static int is_corner(const walker *w, int64_t edge, int32_t v) {
                                         place(w, other_end(w, edge, v))) <= w->sharp;
 }
 
-static void add_point(walker *w, int32_t v, int corner) {
-  memcpy(w->made->points + 2 * w->points, place(w, v), 2 * sizeof(double));
-  w->made->corner[w->points++] = (uint8_t)corner;
-}
-
 static void walk_arc(walker *w, int64_t edge, int32_t v, double smallest) {
-  cvtm_contour *made = w->made;
-  const int64_t arc = made->arc_count++;
-  made->left[arc] = left_from(w, edge, v);
-  made->right[arc] = right_from(w, edge, v);
-  add_point(w, v, is_corner(w, edge, v));
+  cvtm_contour_begin_arc(&w->builder, left_from(w, edge, v), right_from(w, edge, v));
+  cvtm_contour_add_point(&w->builder, place(w, v), is_corner(w, edge, v));
   while (edge >= 0 && !w->used[edge]) {
     w->used[edge] = 1;
     v = other_end(w, edge, v);
-    add_point(w, v, is_corner(w, edge, v));
+    cvtm_contour_add_point(&w->builder, place(w, v), is_corner(w, edge, v));
     edge = continue_at(w, edge, v);
   }
-  made->start[arc + 1] = w->points;
-  cvtm_contour_drop_small(made, smallest, &w->points);
+  cvtm_contour_drop_small(&w->builder, smallest);
 }
 
 /* Walks the arcs between junctions, then closed arcs from a corner, then those without corners. */
@@ -494,21 +477,10 @@ cvtm_status cvtm_contour_of_pslg(const cvtm_pslg *pslg, int width, int height,
                                  cvtm_error *error) {
   const cvtm_boundary *b = &pslg->boundary;
   cvtm_scratch memory = {0};
-  cvtm_contour made = {0};
-  walker w = {.b = b, .sharp = cos(options->corner_angle * CVTM_PI / 180), .made = &made};
-  cvtm_status status = contour_check_inside(b->points, b->vertex_count, width, height, error);
-  if (status == CVTM_OK)
-    status = cvtm_contour_allocate(b->edge_count, 2 * b->edge_count, &made, error);
-  if (status == CVTM_OK) status = list_edges(&w, &memory, error);
-  if (status == CVTM_OK) {
-    walk_all(&w, options->smallest);
-    status = contour_finish_polygons(width, height, options, &made, error);
-  }
+  walker w = {.b = b, .sharp = cos(options->corner_angle * CVTM_PI / 180)};
+  CVTM_TRY(contour_check_inside(b->points, b->vertex_count, width, height, error));
+  const cvtm_status status = list_edges(&w, &memory, error);
+  if (status == CVTM_OK) walk_all(&w, options->smallest);
   cvtm_scratch_free(&memory);
-  if (status != CVTM_OK) {
-    cvtm_contour_free(&made);
-    return status;
-  }
-  *contour = made;
-  return CVTM_OK;
+  return contour_of_builder(status, &w.builder, width, height, options, contour, error);
 }

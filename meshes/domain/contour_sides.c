@@ -37,45 +37,12 @@ typedef struct side {
 typedef struct cutter {
   const cvtm_contour_picture *picture;
   double size[2];
-  cvtm_contour made;
-  int64_t points, arc_capacity, point_capacity;
+  cvtm_contour_builder builder;
   step *steps;
   int64_t step_count, step_capacity;
   side sides[SIDES];
   cvtm_error *error;
 } cutter;
-
-/* ---- The new contour ---- */
-
-static cvtm_status begin_arc(cutter *c, int32_t left, int32_t right, int64_t twin) {
-  cvtm_contour *m = &c->made;
-  const int64_t arcs = m->arc_count + 1;
-  const cvtm_growing arrays[] = {{&m->start, sizeof *m->start},
-                                 {&m->left, sizeof *m->left},
-                                 {&m->right, sizeof *m->right},
-                                 {&m->twin, sizeof *m->twin}};
-  if (!cvtm_grow_all(arrays, 4, &c->arc_capacity, arcs + 1))
-    return cvtm_no_memory(c->error, "the contour");
-  m->start[m->arc_count] = c->points;
-  m->left[m->arc_count] = left;
-  m->right[m->arc_count] = right;
-  m->twin[m->arc_count++] = twin;
-  m->start[arcs] = c->points;
-  return CVTM_OK;
-}
-
-static cvtm_status add_contour_point(cutter *c, double x, double y, int corner) {
-  cvtm_contour *m = &c->made;
-  const cvtm_growing arrays[] = {{&m->points, 2 * sizeof *m->points},
-                                 {&m->corner, sizeof *m->corner}};
-  if (!cvtm_grow_all(arrays, 2, &c->point_capacity, c->points + 1))
-    return cvtm_no_memory(c->error, "the contour");
-  m->points[2 * c->points] = x;
-  m->points[2 * c->points + 1] = y;
-  m->corner[c->points++] = (uint8_t)corner;
-  m->start[m->arc_count] = c->points;
-  return CVTM_OK;
-}
 
 /* ---- Points near a side of a torus ---- */
 
@@ -305,11 +272,13 @@ static cvtm_status emit_piece(cutter *c, int64_t first, int64_t last, int corner
     along |= last == first + 1 && a[axis] == b[axis] && is_on_line(c, axis, a[axis]);
     origin[axis] = floor(middle / c->size[axis]) * c->size[axis];
   }
-  if (!along) CVTM_TRY(begin_arc(c, left, right, -1));
+  if (!along) cvtm_contour_begin_arc(&c->builder, left, right);
   for (int64_t k = first; k <= last; ++k) {
     const double *p = c->steps[k].place, q[2] = {p[0] - origin[0], p[1] - origin[1]};
-    CVTM_TRY(along ? add_end(c, q, NULL, 0, 0)
-                   : add_contour_point(c, q[0], q[1], corner && (k == first || k == last)));
+    if (along)
+      CVTM_TRY(add_end(c, q, NULL, 0, 0));
+    else
+      cvtm_contour_add_point(&c->builder, q, corner && (k == first || k == last));
   }
   return CVTM_OK;
 }
@@ -329,12 +298,10 @@ static cvtm_status cut_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
   return CVTM_OK;
 }
 
-static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
-  CVTM_TRY(begin_arc(c, traced->left[arc], traced->right[arc], -1));
+static void copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) {
+  cvtm_contour_begin_arc(&c->builder, traced->left[arc], traced->right[arc]);
   for (int64_t k = traced->start[arc]; k < traced->start[arc + 1]; ++k)
-    CVTM_TRY(
-        add_contour_point(c, traced->points[2 * k], traced->points[2 * k + 1], traced->corner[k]));
-  return CVTM_OK;
+    cvtm_contour_add_point(&c->builder, traced->points + 2 * k, traced->corner[k]);
 }
 
 /* ---- The sides ---- */
@@ -344,8 +311,8 @@ static cvtm_status copy_arc(cutter *c, const cvtm_contour *traced, int64_t arc) 
 static int crosses_inside(const cutter *c, int s) {
   const int across = axis_across(s);
   const double coordinate = side_coordinate(c, s);
-  for (int64_t k = 0; k < c->points; ++k) {
-    const double *p = c->made.points + 2 * k;
+  for (int64_t k = 0; k < c->builder.points; ++k) {
+    const double *p = c->builder.made.points + 2 * k;
     if (p[!across] == 0.5 && p[across] != coordinate && fabs(p[across] - coordinate) < 0.5)
       return 1;
   }
@@ -404,16 +371,17 @@ static cvtm_status list_cuts(const cutter *c, int s, const side *own, const side
 }
 
 /* Adds an interval of a side as an arc in the direction of increasing coordinates. */
-static cvtm_status add_interval(cutter *c, int s, double from, double to, int32_t label,
-                                int64_t twin) {
+static void add_interval(cutter *c, int s, double from, double to, int32_t label, int64_t twin) {
   const int across = axis_across(s), inside_left = s == LEFT_SIDE || s == LOWER_SIDE;
+  cvtm_contour_builder *builder = &c->builder;
   double ends[2][2];
   ends[0][across] = ends[1][across] = side_coordinate(c, s);
   ends[0][!across] = from;
   ends[1][!across] = to;
-  CVTM_TRY(begin_arc(c, inside_left ? label : 0, inside_left ? 0 : label, twin));
-  for (int k = 0; k < 2; ++k) CVTM_TRY(add_contour_point(c, ends[k][0], ends[k][1], 1));
-  return CVTM_OK;
+  cvtm_contour_begin_arc(builder, inside_left ? label : 0, inside_left ? 0 : label);
+  for (int k = 0; k < 2; ++k) cvtm_contour_add_point(builder, ends[k], 1);
+  if (builder->has_twins && !builder->failed)
+    builder->made.twin[builder->made.arc_count - 1] = twin;
 }
 
 /* Adds a side divided at `cuts`. arc[i]: on input the arc of interval i on the opposite side, or
@@ -422,14 +390,13 @@ static cvtm_status add_side(cutter *c, int s, const double *cuts, int64_t count,
   int32_t *label = malloc((size_t)(count + 1) * sizeof *label);
   if (label == NULL) return cvtm_no_memory(c->error, "the contour");
   find_labels(&c->sides[s], cuts, count, label);
-  cvtm_status status = CVTM_OK;
-  for (int64_t i = 0; i + 1 < count && status == CVTM_OK; ++i) {
+  for (int64_t i = 0; i + 1 < count; ++i) {
     const int64_t twin = arc[i];
-    arc[i] = label[i] != 0 ? c->made.arc_count : -1;
-    if (label[i] != 0) status = add_interval(c, s, cuts[i], cuts[i + 1], label[i], twin);
+    arc[i] = label[i] != 0 ? c->builder.made.arc_count : -1;
+    if (label[i] != 0) add_interval(c, s, cuts[i], cuts[i + 1], label[i], twin);
   }
   free(label);
-  return status;
+  return CVTM_OK;
 }
 
 /* Adds two opposite sides; on a torus both are divided at the same positions. */
@@ -456,8 +423,8 @@ static cvtm_status add_opposite_sides(cutter *c, int s) {
 }
 
 static cvtm_status add_sides(cutter *c) {
-  const cvtm_contour *m = &c->made;
-  for (int64_t arc = 0; arc < m->arc_count; ++arc) {
+  const cvtm_contour *m = &c->builder.made;
+  for (int64_t arc = 0; arc < m->arc_count && !c->builder.failed; ++arc) {
     const double *p = m->points + 2 * m->start[arc], *q = m->points + 2 * (m->start[arc + 1] - 1);
     if (!m->corner[m->start[arc]]) continue;
     CVTM_TRY(add_end(c, p, p + 2, m->left[arc], m->right[arc]));
@@ -476,29 +443,34 @@ static cvtm_status add_sides(cutter *c) {
 cvtm_status cvtm_contour_add_sides(const cvtm_contour_picture *picture, cvtm_contour *contour,
                                    cvtm_error *error) {
   const int torus = picture->border == CVTM_BORDER_PERIODIC;
-  cutter c = {.picture = picture, .size = {picture->width, picture->height}, .error = error};
+  cutter c = {.picture = picture,
+              .size = {picture->width, picture->height},
+              .builder.has_twins = torus,
+              .error = error};
+  cvtm_contour *made = &c.builder.made;
   cvtm_status status = CVTM_OK;
-  for (int64_t arc = 0; arc < contour->arc_count && status == CVTM_OK; ++arc)
-    status = torus ? cut_arc(&c, contour, arc) : copy_arc(&c, contour, arc);
+  for (int64_t arc = 0; arc < contour->arc_count && status == CVTM_OK; ++arc) {
+    if (torus)
+      status = cut_arc(&c, contour, arc);
+    else
+      copy_arc(&c, contour, arc);
+  }
   if (status == CVTM_OK) status = add_sides(&c);
+  if (status == CVTM_OK && c.builder.failed) status = cvtm_no_memory(error, "the contour");
   for (int s = 0; s < SIDES; ++s) free(c.sides[s].points);
   free(c.steps);
-  if (status != CVTM_OK || c.made.arc_count == 0) {
-    cvtm_contour_free(&c.made);
+  if (status != CVTM_OK || made->arc_count == 0) {
+    cvtm_contour_free(made);
     return status;
   }
-  if (!torus) {
-    free(c.made.twin);
-    c.made.twin = NULL;
-  }
-  c.made.dropped = contour->dropped;
-  c.made.region_count = contour->region_count;
-  c.made.region = contour->region;
-  c.made.region_area = contour->region_area;
-  memcpy(c.made.size, contour->size, sizeof c.made.size);
+  made->dropped = contour->dropped;
+  made->region_count = contour->region_count;
+  made->region = contour->region;
+  made->region_area = contour->region_area;
+  memcpy(made->size, contour->size, sizeof made->size);
   contour->region = NULL;
   contour->region_area = NULL;
   cvtm_contour_free(contour);
-  *contour = c.made;
+  *contour = *made;
   return CVTM_OK;
 }

@@ -6,13 +6,20 @@
 
 #include <math.h>
 
-/* Allocates the arrays for `arcs` arcs and `points` points; arc_count is still 0. On failure the
- * caller frees the contour. */
-cvtm_status cvtm_contour_allocate(int64_t arcs, int64_t points, cvtm_contour *contour,
-                                  cvtm_error *error);
-/* Removes the last arc if it is a closed curve around an area below `smallest`. *points: the number
- * of points of all arcs, which is reduced. */
-void cvtm_contour_drop_small(cvtm_contour *contour, double smallest, int64_t *points);
+/* A contour to which arcs are appended. Initialised to {0}, except has_twins: nonzero: made.twin is
+ * set, to -1. If memory runs out, `failed` is set, and nothing is appended any more; the caller
+ * frees `made`. */
+typedef struct cvtm_contour_builder {
+  cvtm_contour made;
+  int64_t points, arc_capacity, point_capacity; /* points: of all arcs */
+  int has_twins, failed;
+} cvtm_contour_builder;
+
+void cvtm_contour_begin_arc(cvtm_contour_builder *builder, int32_t left, int32_t right);
+/* Appends a point to the last arc. */
+void cvtm_contour_add_point(cvtm_contour_builder *builder, const double *place, int corner);
+/* Removes the last arc if it is a closed curve around an area below `smallest`. */
+void cvtm_contour_drop_small(cvtm_contour_builder *builder, double smallest);
 
 /* A mask (coverage) or labels, of width * height pixels; the other pointer is NULL. Both NULL: a
  * frame, all of label 1. */

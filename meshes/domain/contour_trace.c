@@ -11,18 +11,13 @@
 
 /* ---- Segments ---- */
 
-/* A segment between the points a and b, which are crossings or junctions. left and right are the
- * regions on its two sides, looking from a to b. */
-typedef struct segment {
-  int64_t a, b;
-  int32_t left, right;
-} segment;
-
 typedef struct tracer {
   const cvtm_contour_picture *picture;
   double *points;
   int64_t point_count, point_capacity;
-  segment *segments;
+  /* Segments between points, which are crossings or junctions; the regions on both sides, looking
+   * from the first end to the second. */
+  int32_t *ends, *left, *right; /* ends: 2 per segment */
   int64_t segment_count, segment_capacity;
   int64_t *above, *below, *between; /* crossings of a row of squares: width + 2 each, -1: none */
   cvtm_error *error;
@@ -65,7 +60,8 @@ static int64_t add_point(tracer *t, double x, double y) {
     x = cvtm_round_on_torus(x);
     y = cvtm_round_on_torus(y);
   }
-  if (!cvtm_grow(&t->points, 2 * sizeof *t->points, &t->point_capacity, t->point_count + 1))
+  if (t->point_count == INT32_MAX ||
+      !cvtm_grow(&t->points, 2 * sizeof *t->points, &t->point_capacity, t->point_count + 1))
     return -1;
   t->points[2 * t->point_count] = x;
   t->points[2 * t->point_count + 1] = y;
@@ -73,9 +69,14 @@ static int64_t add_point(tracer *t, double x, double y) {
 }
 
 static cvtm_status add_segment(tracer *t, int64_t a, int64_t b, int32_t left, int32_t right) {
-  if (!cvtm_grow(&t->segments, sizeof *t->segments, &t->segment_capacity, t->segment_count + 1))
+  const cvtm_growing arrays[] = {
+      {&t->ends, 2 * sizeof *t->ends}, {&t->left, sizeof *t->left}, {&t->right, sizeof *t->right}};
+  if (!cvtm_grow_all(arrays, 3, &t->segment_capacity, t->segment_count + 1))
     return cvtm_no_memory(t->error, "the contour");
-  t->segments[t->segment_count++] = (segment){a, b, left, right};
+  t->ends[2 * t->segment_count] = (int32_t)a;
+  t->ends[2 * t->segment_count + 1] = (int32_t)b;
+  t->left[t->segment_count] = left;
+  t->right[t->segment_count++] = right;
   return CVTM_OK;
 }
 
@@ -230,10 +231,10 @@ static cvtm_status trace_squares(tracer *t) {
 
 /* ---- Arcs ---- */
 
-/* The segments at each point, listed in `at`. */
 typedef struct incidence {
-  int64_t *start, *at;
-  uint8_t *used; /* per segment */
+  int64_t *start; /* point_count + 1: where the ends of segments at each point begin in `at` */
+  int64_t *at;    /* twice the segment, plus 1 for its second end */
+  uint8_t *used;  /* per segment */
 } incidence;
 
 static cvtm_status find_incidence(const tracer *t, cvtm_scratch *memory, incidence *n) {
@@ -241,15 +242,7 @@ static cvtm_status find_incidence(const tracer *t, cvtm_scratch *memory, inciden
   n->at = cvtm_scratch_take(memory, (size_t)t->segment_count, 2 * sizeof *n->at);
   n->used = cvtm_scratch_zeros(memory, (size_t)t->segment_count, 1);
   if (memory->failed) return cvtm_no_memory(t->error, "the contour");
-  for (int64_t s = 0; s < t->segment_count; ++s) {
-    ++n->start[t->segments[s].a + 2];
-    ++n->start[t->segments[s].b + 2];
-  }
-  for (int64_t p = 0; p < t->point_count; ++p) n->start[p + 2] += n->start[p + 1];
-  for (int64_t s = 0; s < t->segment_count; ++s) {
-    n->at[n->start[t->segments[s].a + 1]++] = s;
-    n->at[n->start[t->segments[s].b + 1]++] = s;
-  }
+  cvtm_list_by_key(t->ends, 2 * t->segment_count, t->point_count, n->start, n->at);
   return CVTM_OK;
 }
 
@@ -258,59 +251,57 @@ static int is_junction(const incidence *n, int64_t point) {
 }
 
 /* Appends a point to the last arc; on a torus, the copy that is closest to the end of the arc. */
-static void append_point(const tracer *t, cvtm_contour *made, int64_t point, int64_t *points) {
-  double *p = made->points + 2 * *points;
-  memcpy(p, t->points + 2 * point, 2 * sizeof *p);
-  if (t->picture->border == CVTM_BORDER_PERIODIC && *points > made->start[made->arc_count - 1]) {
-    p[0] += rint((p[-2] - p[0]) / t->picture->width) * t->picture->width;
-    p[1] += rint((p[-1] - p[1]) / t->picture->height) * t->picture->height;
+static void append_point(const tracer *t, int64_t point, cvtm_contour_builder *builder) {
+  const cvtm_contour *made = &builder->made;
+  double p[2] = {t->points[2 * point], t->points[2 * point + 1]};
+  if (t->picture->border == CVTM_BORDER_PERIODIC && !builder->failed &&
+      builder->points > made->start[made->arc_count - 1]) {
+    const double *last = made->points + 2 * (builder->points - 1);
+    p[0] += rint((last[0] - p[0]) / t->picture->width) * t->picture->width;
+    p[1] += rint((last[1] - p[1]) / t->picture->height) * t->picture->height;
   }
-  ++*points;
+  cvtm_contour_add_point(builder, p, 0);
 }
 
 /* Follows unused segments from `point` along `first` to the next junction or back to `point`. */
 static void follow_arc(const tracer *t, incidence *n, int64_t point, int64_t first,
-                       cvtm_contour *made, int64_t *points) {
-  const int64_t arc = made->arc_count++, begin = point;
-  made->start[arc] = *points;
-  made->left[arc] =
-      t->segments[first].a == point ? t->segments[first].left : t->segments[first].right;
-  made->right[arc] =
-      t->segments[first].a == point ? t->segments[first].right : t->segments[first].left;
-  append_point(t, made, point, points);
+                       cvtm_contour_builder *builder) {
+  const int64_t begin = point, first_point = builder->points;
+  const int32_t left = t->left[first], right = t->right[first];
+  const int is_turned = t->ends[2 * first] != point;
+  cvtm_contour_begin_arc(builder, is_turned ? right : left, is_turned ? left : right);
+  append_point(t, point, builder);
   for (int64_t s = first; s >= 0;) {
     n->used[s] = 1;
-    point = t->segments[s].a == point ? t->segments[s].b : t->segments[s].a;
-    append_point(t, made, point, points);
+    point = t->ends[2 * s + (t->ends[2 * s] == point)];
+    append_point(t, point, builder);
     s = -1;
     if (is_junction(n, point) || point == begin) break;
     for (int64_t k = n->start[point]; k < n->start[point + 1]; ++k) {
-      if (!n->used[n->at[k]]) s = n->at[k];
+      if (!n->used[n->at[k] / 2]) s = n->at[k] / 2;
     }
   }
-  made->start[made->arc_count] = *points;
-  if (t->picture->border != CVTM_BORDER_EMPTY && is_junction(n, begin))
-    made->corner[made->start[arc]] = made->corner[*points - 1] = 1;
+  if (t->picture->border != CVTM_BORDER_EMPTY && is_junction(n, begin) && !builder->failed)
+    builder->made.corner[first_point] = builder->made.corner[builder->points - 1] = 1;
 }
 
 /* First follows the arcs between junctions, then closed curves. */
 static cvtm_status collect_arcs(const tracer *t, double smallest, cvtm_contour *made) {
   cvtm_scratch memory = {0};
   incidence n = {0};
+  cvtm_contour_builder builder = {0};
   cvtm_status status = find_incidence(t, &memory, &n);
-  if (status == CVTM_OK)
-    status = cvtm_contour_allocate(t->segment_count, 2 * t->segment_count, made, t->error);
-  int64_t points = 0;
   for (int closed = 0; closed < 2 && status == CVTM_OK; ++closed) {
     for (int64_t s = 0; s < t->segment_count; ++s) {
-      const int64_t a = t->segments[s].a, b = t->segments[s].b;
+      const int64_t a = t->ends[2 * s], b = t->ends[2 * s + 1];
       if (n.used[s] || !(closed || is_junction(&n, a) || is_junction(&n, b))) continue;
-      follow_arc(t, &n, closed || is_junction(&n, a) ? a : b, s, made, &points);
-      cvtm_contour_drop_small(made, smallest, &points);
+      follow_arc(t, &n, closed || is_junction(&n, a) ? a : b, s, &builder);
+      cvtm_contour_drop_small(&builder, smallest);
     }
   }
   cvtm_scratch_free(&memory);
-  return status;
+  *made = builder.made;
+  return builder.failed ? cvtm_no_memory(t->error, "the contour") : status;
 }
 
 /* ---- Specks of labels ---- */
@@ -378,7 +369,9 @@ cvtm_status cvtm_contour_trace(const cvtm_contour_picture *picture, double small
   if (status == CVTM_OK && picture->labels != NULL)
     status = drop_label_specks(contour, smallest, error);
   free(t.points);
-  free(t.segments);
+  free(t.ends);
+  free(t.left);
+  free(t.right);
   return status;
 }
 
