@@ -9,52 +9,31 @@
 
 /* ---- Neighbours ---- */
 
-/* The neighbours of vertex v: id[start[v] .. start[v + 1]), with repetitions. */
+/* The neighbours of vertex v, ascending: the other ends, edges[ends[k] ^ 1], of its edges, where k
+ * = start[v] .. start[v + 1] - 1. */
 typedef struct adjacency {
-  int64_t *start;
-  int32_t *id;
-  int64_t largest; /* largest number of entries of a vertex */
+  int32_t *edges; /* malloc'd, in lexicographic order */
+  int64_t edge_count;
+  int64_t *start, *ends;
+  int64_t largest; /* largest number of neighbours */
 } adjacency;
 
-static void find_largest(adjacency *adjacent, int64_t vertices) {
-  for (int64_t v = 0; v < vertices; ++v) {
-    const int64_t here = adjacent->start[v + 1] - adjacent->start[v];
-    if (here > adjacent->largest) adjacent->largest = here;
-  }
-}
-
-/* Adds the two other corners of every triangle to each corner's neighbours. */
-static void adjacency_of_triangles(const cvtm_mesh *mesh, adjacency *adjacent) {
-  const int64_t corners = 3 * mesh->triangle_count;
-  int64_t *start = adjacent->start;
-  for (int64_t k = 0; k < corners; ++k) start[mesh->triangles[k] + 2] += 2;
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
-  for (int64_t k = 0; k < corners; ++k) {
-    const int64_t first = k - k % 3;
-    const int32_t v = mesh->triangles[k];
-    adjacent->id[start[v + 1]++] = mesh->triangles[first + (k + 1) % 3];
-    adjacent->id[start[v + 1]++] = mesh->triangles[first + (k + 2) % 3];
-  }
-}
-
-/* For points on one line: the neighbours are the previous and the next point. */
-static void adjacency_of_line(const cvtm_mesh *mesh, cvtm_placed *order, adjacency *adjacent) {
-  int64_t *start = adjacent->start;
+/* For points on one line: the neighbours are the previous and the next point. Returns the number of
+ * edges. */
+static int64_t list_line_edges(const cvtm_mesh *mesh, cvtm_placed *order, int32_t *edges) {
   for (int64_t i = 0; i < mesh->vertex_count; ++i)
     order[i] = (cvtm_placed){mesh->points[2 * i], mesh->points[2 * i + 1], i};
   qsort(order, (size_t)mesh->vertex_count, sizeof *order, cvtm_compare_placed);
-  int64_t distinct = 0;
-  for (int64_t i = 0; i < mesh->vertex_count; ++i) {
-    const cvtm_placed *last = distinct > 0 ? &order[distinct - 1] : NULL;
-    if (!last || last->x != order[i].x || last->y != order[i].y) order[distinct++] = order[i];
+  int64_t count = 0, last = 0;
+  for (int64_t i = 1; i < mesh->vertex_count; ++i) {
+    if (cvtm_compare_points(&order[last], &order[i]) == 0) continue;
+    const int32_t one = (int32_t)order[last].index, other = (int32_t)order[i].index;
+    edges[2 * count] = one < other ? one : other;
+    edges[2 * count++ + 1] = one < other ? other : one;
+    last = i;
   }
-  for (int64_t i = 0; i < distinct; ++i) start[order[i].index + 2] = (i > 0) + (i + 1 < distinct);
-  for (int64_t v = 0; v < mesh->vertex_count; ++v) start[v + 2] += start[v + 1];
-  for (int64_t i = 0; i < distinct; ++i) {
-    const int64_t v = order[i].index;
-    if (i > 0) adjacent->id[start[v + 1]++] = (int32_t)order[i - 1].index;
-    if (i + 1 < distinct) adjacent->id[start[v + 1]++] = (int32_t)order[i + 1].index;
-  }
+  qsort(edges, (size_t)count, 2 * sizeof *edges, cvtm_compare_two);
+  return count;
 }
 
 static cvtm_status no_memory_for_cells(int64_t sites, cvtm_error *error) {
@@ -64,18 +43,23 @@ static cvtm_status no_memory_for_cells(int64_t sites, cvtm_error *error) {
 
 static cvtm_status find_adjacency(const cvtm_mesh *mesh, cvtm_scratch *memory, adjacency *adjacent,
                                   cvtm_error *error) {
-  const size_t vertices = (size_t)mesh->vertex_count, triangles = (size_t)mesh->triangle_count;
-  const int on_line = triangles == 0;
-  const size_t entries = on_line ? 2 * vertices : 6 * triangles;
-  cvtm_placed *order = cvtm_scratch_take(memory, on_line ? vertices : 0, sizeof *order);
-  adjacent->start = cvtm_scratch_zeros(memory, vertices + 2, sizeof *adjacent->start);
-  adjacent->id = cvtm_scratch_take(memory, entries, sizeof *adjacent->id);
+  const size_t vertices = (size_t)mesh->vertex_count;
+  if (mesh->triangle_count == 0) {
+    cvtm_placed *order = cvtm_scratch_take(memory, vertices, sizeof *order);
+    adjacent->edges = malloc(2 * vertices * sizeof *adjacent->edges);
+    if (memory->failed || !adjacent->edges) return no_memory_for_cells(mesh->vertex_count, error);
+    adjacent->edge_count = list_line_edges(mesh, order, adjacent->edges);
+  } else {
+    CVTM_TRY(cvtm_mesh_edges(mesh, &adjacent->edges, &adjacent->edge_count, error));
+  }
+  int64_t *start = cvtm_scratch_zeros(memory, vertices + 2, sizeof *start);
+  int64_t *ends = cvtm_scratch_take(memory, 2 * (size_t)adjacent->edge_count, sizeof *ends);
   if (memory->failed) return no_memory_for_cells(mesh->vertex_count, error);
-  if (on_line)
-    adjacency_of_line(mesh, order, adjacent);
-  else
-    adjacency_of_triangles(mesh, adjacent);
-  find_largest(adjacent, mesh->vertex_count);
+  cvtm_list_by_key(adjacent->edges, 2 * adjacent->edge_count, mesh->vertex_count, start, ends);
+  for (size_t v = 0; v < vertices; ++v)
+    if (start[v + 1] - start[v] > adjacent->largest) adjacent->largest = start[v + 1] - start[v];
+  adjacent->start = start;
+  adjacent->ends = ends;
   return CVTM_OK;
 }
 
@@ -87,34 +71,24 @@ typedef struct neighbor_site {
   int32_t id;
 } neighbor_site;
 
-static int compare_ids(const void *left, const void *right) {
-  const neighbor_site *a = left, *b = right;
-  return (a->id > b->id) - (a->id < b->id);
-}
-
 /* Orders by angle, clockwise in stored coordinates as corners are; then by id. */
 static int compare_angles(const void *left, const void *right) {
   const neighbor_site *a = left, *b = right;
   if (a->angle != b->angle) return a->angle > b->angle ? -1 : 1;
-  return compare_ids(left, right);
+  return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Lists the distinct neighbours of v, sorted by id; returns their number. */
+/* Lists the neighbours of v, sorted by id; returns their number. */
 static int32_t gather_neighbors(const cvtm_mesh *mesh, const adjacency *adjacent, int64_t v,
                                 neighbor_site *sites) {
   int32_t count = 0;
   for (int64_t k = adjacent->start[v]; k < adjacent->start[v + 1]; ++k) {
-    const int64_t w = adjacent->id[k];
+    const int64_t w = adjacent->edges[adjacent->ends[k] ^ 1];
     sites[count].dx = mesh->points[2 * w] - mesh->points[2 * v];
     sites[count].dy = mesh->points[2 * w + 1] - mesh->points[2 * v + 1];
     sites[count++].id = (int32_t)w;
   }
-  qsort(sites, (size_t)count, sizeof *sites, compare_ids);
-  int32_t distinct = 0;
-  for (int32_t k = 0; k < count; ++k) {
-    if (distinct == 0 || sites[distinct - 1].id != sites[k].id) sites[distinct++] = sites[k];
-  }
-  return distinct;
+  return count;
 }
 
 /* A corner in a linked ring of corners, for hubs. */
@@ -342,6 +316,7 @@ cvtm_status cvtm_cells_create(const cvtm_mesh *mesh, cvtm_domain domain, cvtm_ce
   if (status == CVTM_OK) status = make_workspace(adjacent.largest, &memory, &work, error);
   if (status == CVTM_OK && !make_cells(mesh, &adjacent, domain, &work, &made))
     status = no_memory_for_cells(mesh->vertex_count, error);
+  free(adjacent.edges);
   cvtm_scratch_free(&memory);
   if (status != CVTM_OK) {
     cvtm_cells_free(&made);

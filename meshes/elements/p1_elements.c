@@ -119,54 +119,42 @@ static cvtm_status number_unknowns(builder *b) {
   return CVTM_OK;
 }
 
-/* Counts the entries of the rows, and sets row_start. */
-static void count_entries(const builder *b, const int32_t *edges, int64_t edge_count) {
-  int64_t *start = b->p1->row_start;
-  for (int64_t i = 0; i < b->p1->count; ++i) start[i + 1] = 1;
-  for (int64_t e = 0; e < 2 * edge_count; e += 2) {
-    const int32_t i = b->unknown[edges[e]], j = b->unknown[edges[e + 1]];
-    if (i < 0 || j < 0) continue;
-    ++start[i + 1];
-    ++start[j + 1];
-  }
-  for (int64_t i = 0; i < b->p1->count; ++i) start[i + 1] += start[i];
-}
-
-/* Edges are in lexicographic order, with the smaller end first, so each row gets its columns in
- * ascending order: below the diagonal, the diagonal, above. next: memory for `count` numbers. */
-static void fill_columns(const builder *b, const int32_t *edges, int64_t edge_count,
-                         int64_t *next) {
-  const cvtm_p1 *p1 = b->p1;
-  memcpy(next, p1->row_start, (size_t)p1->count * sizeof *next);
-  for (int64_t e = 0; e < 2 * edge_count; e += 2) {
-    const int32_t i = b->unknown[edges[e]], j = b->unknown[edges[e + 1]];
-    if (i >= 0 && j >= 0) p1->column[next[j]++] = i;
-  }
-  for (int64_t i = 0; i < p1->count; ++i) p1->column[next[i]++] = (int32_t)i;
-  for (int64_t e = 0; e < 2 * edge_count; e += 2) {
-    const int32_t i = b->unknown[edges[e]], j = b->unknown[edges[e + 1]];
-    if (i >= 0 && j >= 0) p1->column[next[i]++] = j;
+/* Sets row_start and the columns, ascending: the neighbours and, between them, the diagonal. Vertex
+ * v is an end of the edges ends[start[v]] .. ends[start[v + 1] - 1], in which its neighbours
+ * ascend. */
+static void fill_columns(const builder *b, const int32_t *edges, const int64_t *start,
+                         const int64_t *ends) {
+  cvtm_p1 *p1 = b->p1;
+  int64_t entries = 0;
+  for (int32_t i = 0; i < p1->count; ++i) {
+    const int32_t v = p1->vertex[i];
+    int64_t k = start[v];
+    for (int above = 0; above < 2; ++above) {
+      for (; k < start[v + 1] && (above || edges[ends[k] ^ 1] < v); ++k) {
+        const int32_t column = b->unknown[edges[ends[k] ^ 1]];
+        if (column >= 0) p1->column[entries++] = column;
+      }
+      if (!above) p1->column[entries++] = i;
+    }
+    p1->row_start[i + 1] = entries;
   }
 }
 
 static cvtm_status lay_out_rows(builder *b) {
   cvtm_p1 *p1 = b->p1;
   int32_t *edges = NULL;
-  int64_t edge_count = 0;
-  cvtm_status status = cvtm_mesh_edges(b->mesh, &edges, &edge_count, b->error);
-  if (status != CVTM_OK) return status;
-  count_entries(b, edges, edge_count);
-  const int64_t entries = p1->row_start[p1->count];
-  p1->column = malloc((size_t)entries * sizeof *p1->column);
-  p1->value = calloc((size_t)entries, sizeof *p1->value);
-  int64_t *next = malloc((size_t)p1->count * sizeof *next);
-  if (p1->column != NULL && p1->value != NULL && next != NULL)
-    fill_columns(b, edges, edge_count, next);
-  else
-    status = cvtm_no_memory(b->error, "the elements");
-  free(next);
+  int64_t count = 0;
+  CVTM_TRY(cvtm_mesh_edges(b->mesh, &edges, &count, b->error));
+  int64_t *start = cvtm_scratch_zeros(&b->memory, (size_t)b->mesh->vertex_count + 2, sizeof *start);
+  int64_t *ends = cvtm_scratch_take(&b->memory, 2 * (size_t)count, sizeof *ends);
+  p1->column = malloc((size_t)(p1->count + 2 * count) * sizeof *p1->column);
+  if (!b->memory.failed && p1->column != NULL) {
+    cvtm_list_by_key(edges, 2 * count, b->mesh->vertex_count, start, ends);
+    fill_columns(b, edges, start, ends);
+    p1->value = calloc((size_t)p1->row_start[p1->count], sizeof *p1->value);
+  }
   free(edges);
-  return status;
+  return p1->value != NULL ? CVTM_OK : cvtm_no_memory(b->error, "the elements");
 }
 
 static void add_entry(cvtm_p1 *p1, int32_t row, int32_t column, double value) {
