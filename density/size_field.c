@@ -1,5 +1,6 @@
 #include "density/size_field.h"
 
+#include "base/geometry.h"
 #include "base/host.h"
 #include "density/metric_source.h"
 #include "density/segmentation.h"
@@ -13,41 +14,41 @@ static const double largest_ratio = 32; /* largest ratio of a size to the mean s
 
 /* ---- neighbours ---- */
 
-/* For each vertex, the pairs of the other corners of the triangles around it. */
+/* The corners of triangles at vertex v are corner[start[v]] .. corner[start[v + 1] - 1]. */
 typedef struct neighbours {
-  int64_t *start;
-  int32_t *list;
+  const int32_t *triangles;
+  int64_t *start, *corner;
 } neighbours;
 
 static cvtm_status find_neighbours(const cvtm_mesh *mesh, neighbours *n, cvtm_error *error) {
-  const int64_t vertices = mesh->vertex_count;
-  n->start = calloc((size_t)vertices + 2, sizeof *n->start);
-  n->list = malloc((6 * (size_t)mesh->triangle_count + 1) * sizeof *n->list);
-  if (n->start == NULL || n->list == NULL) return cvtm_no_memory(error, "the sizes");
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) n->start[mesh->triangles[h] + 2] += 2;
-  for (int64_t v = 0; v < vertices; ++v) n->start[v + 2] += n->start[v + 1];
-  for (int64_t h = 0; h < 3 * mesh->triangle_count; ++h) {
-    const int64_t t = h - h % 3;
-    int64_t *at = &n->start[mesh->triangles[h] + 1];
-    n->list[(*at)++] = mesh->triangles[t + (h + 1) % 3];
-    n->list[(*at)++] = mesh->triangles[t + (h + 2) % 3];
-  }
+  const int64_t corners = 3 * mesh->triangle_count;
+  *n = (neighbours){.triangles = mesh->triangles,
+                    .start = calloc((size_t)mesh->vertex_count + 2, sizeof *n->start),
+                    .corner = malloc(((size_t)corners + 1) * sizeof *n->corner)};
+  if (n->start == NULL || n->corner == NULL) return cvtm_no_memory(error, "the sizes");
+  cvtm_list_by_key(mesh->triangles, corners, mesh->vertex_count, n->start, n->corner);
   return CVTM_OK;
 }
 
 static void free_neighbours(neighbours *n) {
   free(n->start);
-  free(n->list);
+  free(n->corner);
+}
+
+/* The vertex `step` corners after corner h in the triangle of h. */
+static int32_t corner_after(const neighbours *n, int64_t h, int64_t step) {
+  return n->triangles[h - h % 3 + (h + step) % 3];
 }
 
 /* Adds the vertices around patch[first .. end - 1] that are not yet in the patch. */
 static int add_ring(const neighbours *n, int32_t *patch, int first, int end) {
   int count = end;
   for (int i = first; i < end; ++i) {
-    for (int64_t k = n->start[patch[i]]; k < n->start[patch[i] + 1]; ++k) {
+    for (int64_t k = 2 * n->start[patch[i]]; k < 2 * n->start[patch[i] + 1]; ++k) {
+      const int32_t beside = corner_after(n, n->corner[k / 2], 1 + k % 2);
       int known = 0;
-      for (int j = 0; j < count && !known; ++j) known = patch[j] == n->list[k];
-      if (!known && count < PATCH_MAX) patch[count++] = n->list[k];
+      for (int j = 0; j < count && !known; ++j) known = patch[j] == beside;
+      if (!known && count < PATCH_MAX) patch[count++] = beside;
     }
   }
   return count;
@@ -137,9 +138,9 @@ static double area_of(const cvtm_mesh *mesh, int64_t u, int64_t v, int64_t w) {
 /* The mean area of the triangles around a vertex: proportional to the squared size there. */
 static double mean_area(const cvtm_mesh *mesh, const neighbours *n, int64_t v) {
   double sum = 0;
-  for (int64_t k = n->start[v]; k < n->start[v + 1]; k += 2)
-    sum += area_of(mesh, v, n->list[k], n->list[k + 1]);
-  return n->start[v + 1] > n->start[v] ? 2 * sum / (double)(n->start[v + 1] - n->start[v]) : 0;
+  for (int64_t k = n->start[v]; k < n->start[v + 1]; ++k)
+    sum += area_of(mesh, v, corner_after(n, n->corner[k], 1), corner_after(n, n->corner[k], 2));
+  return n->start[v + 1] > n->start[v] ? sum / (double)(n->start[v + 1] - n->start[v]) : 0;
 }
 
 /* ---- log sizes at the vertices ---- */
@@ -181,7 +182,7 @@ static cvtm_status check_values(const cvtm_mesh *mesh, const double *values,
 
 static cvtm_status find_logarithms(const cvtm_mesh *mesh, const double *values,
                                    cvtm_size_source source, double *wanted, cvtm_error *error) {
-  neighbours n = {NULL, NULL};
+  neighbours n = {0};
   cvtm_status status = check_values(mesh, values, source, error);
   if (status == CVTM_OK && source == CVTM_SIZE_GIVEN) {
     for (int64_t v = 0; v < mesh->vertex_count; ++v) wanted[v] = log(values[v]);
@@ -250,16 +251,13 @@ static cvtm_status spread_values(const cvtm_mesh *mesh, int width, int height, d
   }
   free(queue);
   if (count > 0) return CVTM_OK;
-  double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-  for (int64_t k = 0; k < 2 * mesh->vertex_count; ++k) {
-    low[k % 2] = fmin(low[k % 2], mesh->points[k]);
-    high[k % 2] = fmax(high[k % 2], mesh->points[k]);
-  }
+  cvtm_box box = cvtm_empty_box();
+  for (int64_t v = 0; v < mesh->vertex_count; ++v) cvtm_box_add(&box, mesh->points + 2 * v);
   return cvtm_fail(
       error, CVTM_ERROR_INPUT,
       "the mesh of the field covers no pixel: in pixels it lies in [%g, %g] x [%g, %g], "
       "the picture in [0, %d] x [0, %d] (is it in another unit?)",
-      low[0], high[0], low[1], high[1], width, height);
+      box.low[0], box.high[0], box.low[1], box.high[1], width, height);
 }
 
 /* Sets each pixel to the value at its centre, by linear interpolation of the values at the
@@ -274,7 +272,7 @@ static cvtm_status draw_values(const cvtm_mesh *mesh, const double *values, int 
 
 static cvtm_status find_vertex_hessians(const cvtm_mesh *mesh, const double *values,
                                         cvtm_metric *hessian, cvtm_error *error) {
-  neighbours n = {NULL, NULL};
+  neighbours n = {0};
   cvtm_status status = check_values(mesh, values, CVTM_SIZE_FROM_SOLUTION, error);
   if (status == CVTM_OK) status = find_neighbours(mesh, &n, error);
   if (status == CVTM_OK) {
