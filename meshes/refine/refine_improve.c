@@ -690,30 +690,6 @@ static int64_t list_near(const cvtm_refiner *r, const uint8_t *near, int64_t *li
 
 static double degrees(double cotangent) { return atan2(1, cotangent) * 180 / CVTM_PI; }
 
-/* The k-th largest of count numbers (k from 0), by Hoare's selection, which reorders them. */
-static double select_largest(double *list, int64_t count, int64_t k) {
-  int64_t low = 0, high = count - 1;
-  while (low < high) {
-    const double pivot = list[low + (high - low) / 2];
-    int64_t i = low, j = high;
-    while (i <= j) {
-      while (list[i] > pivot) ++i;
-      while (list[j] < pivot) --j;
-      if (i > j) break;
-      const double swap = list[i];
-      list[i++] = list[j];
-      list[j--] = swap;
-    }
-    if (k <= j)
-      high = j;
-    else if (k >= i)
-      low = i;
-    else
-      break;
-  }
-  return list[k];
-}
-
 /* Measures angles of triangles beside the boundary, or of the others. list: one per triangle. */
 static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t *near, int beside,
                                            double *list) {
@@ -722,10 +698,10 @@ static cvtm_smallest_angles measure_angles(const cvtm_refiner *r, const uint8_t 
     if (r->m.corner[3 * t] >= 0 && is_near(near, r->m.corner + 3 * t) == beside)
       list[count++] = cvtm_triangle_cotangent(r, t);
   if (count == 0) return (cvtm_smallest_angles){0};
-  const double least = select_largest(list, count, 0),
-               fifth = select_largest(list, count, count / 20);
-  return (cvtm_smallest_angles){count, degrees(least), degrees(fifth),
-                                degrees(select_largest(list, count, count / 2))};
+  qsort(list, (size_t)count, sizeof *list, cvtm_compare_doubles);
+  const double *largest = list + count - 1;
+  return (cvtm_smallest_angles){count, degrees(largest[0]), degrees(largest[-(count / 20)]),
+                                degrees(largest[-(count / 2)])};
 }
 
 /* The smallest angle of the triangles that are not below the bound. */
