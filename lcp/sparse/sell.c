@@ -125,32 +125,6 @@ cvtm_status cvtm_sell_find_runs(cvtm_device *device, cvtm_sell *sell) {
   return CVTM_TABLE(device, cvtm_sell_table)->find_runs(device, sell);
 }
 
-static cvtm_status slice_sizes_cpu(cvtm_device *device, const cvtm_csr *csr,
-                                   const cvtm_sell_order *order, int64_t uniform, int32_t *sizes) {
-  const int64_t slices = cvtm_sell_slices(csr->rows);
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t slice = 0; slice < slices; ++slice)
-    sizes[slice] = cvtm_sell_slice_size(csr, order, uniform, slice);
-  return CVTM_OK;
-}
-
-static cvtm_status fill_sell_cpu(cvtm_device *device, const cvtm_csr *csr,
-                                 const cvtm_sell_order *order, const cvtm_sell *sell) {
-  const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t row = 0; row < rows; ++row) cvtm_sell_fill_row(csr, order, sell, row);
-  return CVTM_OK;
-}
-
-static cvtm_status find_runs_cpu(cvtm_device *device, const cvtm_sell *sell) {
-  const int64_t groups = sell->entries / CVTM_SLICE_ROWS;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int64_t group = 0; group < groups; ++group) sell->run[group] = cvtm_sell_run_at(sell, group);
-  return CVTM_OK;
-}
-
-const cvtm_sell_table cvtm_sell_table_cpu = {slice_sizes_cpu, fill_sell_cpu, find_runs_cpu};
-
 /* ------ colourings ------ */
 
 static cvtm_status allocate_colours(int64_t rows, cvtm_colouring *colouring, cvtm_error *error) {
@@ -177,8 +151,8 @@ static cvtm_status run_colouring_rounds(cvtm_device *device, const cvtm_sell *gr
   for (int32_t any = graph->rows > 0; any && status == CVTM_OK; from = 1 - from) {
     status = cvtm_device_fill(device, left, 0, sizeof *left);
     if (status != CVTM_OK) break;
-    status = CVTM_TABLE(device, cvtm_colouring_table)
-                 ->round(device, graph, colours[from], colours[1 - from], left);
+    status = CVTM_TABLE(device, cvtm_sell_table)
+                 ->colour(device, graph, colours[from], colours[1 - from], left);
     if (status == CVTM_OK) status = cvtm_device_copy_out(device, &any, left, sizeof any);
   }
   if (status != CVTM_OK) return status;
@@ -271,8 +245,8 @@ void cvtm_colouring_sort(const cvtm_colouring *colouring, int32_t *order, int64_
   start[0] = 0;
 }
 
-static cvtm_status round_cpu(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
-                             int32_t *to, int32_t *left) {
+static cvtm_status colour_cpu(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
+                              int32_t *to, int32_t *left) {
   int32_t any = 0;
 #pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static) \
     reduction(|                                                                    \
@@ -285,4 +259,7 @@ static cvtm_status round_cpu(cvtm_device *device, const cvtm_sell *graph, const 
   return CVTM_OK;
 }
 
-const cvtm_colouring_table cvtm_colouring_table_cpu = {round_cpu};
+CVTM_SELL_PHASES(CVTM_PHASE_CPU)
+
+const cvtm_sell_table cvtm_sell_table_cpu = {.colour = colour_cpu,
+                                             CVTM_SELL_PHASES(CVTM_PHASE_CPU_NAME)};

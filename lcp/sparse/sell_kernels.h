@@ -2,6 +2,7 @@
  * read the rows of such matrices on both devices. */
 #pragma once
 
+#include "base/phases.h"
 #include "base/portable.h"
 #include "lcp/sparse.h"
 
@@ -16,27 +17,33 @@ typedef struct cvtm_sell_order {
 cvtm_status cvtm_sell_create_ordered(cvtm_device *device, const cvtm_csr *matrix,
                                      const cvtm_sell_order *order, cvtm_sell *sell);
 
-/* All arrays are in device memory, including those of the cvtm_csr. */
+/* A list of phases (base/phases.h). All arrays are in device memory, including those of the
+ * cvtm_csr. */
+#define CVTM_SELL_PHASES(X)                                                                    \
+  /* Sets sizes[s] to the number of stored entries of slice s, padding included. */            \
+  X(slice_sizes,                                                                               \
+    (cvtm_device * device, const cvtm_csr *csr, const cvtm_sell_order *order, int64_t uniform, \
+     int32_t *sizes),                                                                          \
+    device, cvtm_sell_slices(csr->rows), cvtm_sell_size_slice, CVTM_HOST_STRUCT(csr),          \
+    CVTM_HOST_STRUCT(order), uniform, sizes)                                                   \
+  X(fill_sell,                                                                                 \
+    (cvtm_device * device, const cvtm_csr *csr, const cvtm_sell_order *order,                  \
+     const cvtm_sell *sell),                                                                   \
+    device, cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS, cvtm_sell_fill_row,                 \
+    CVTM_HOST_STRUCT(csr), CVTM_HOST_STRUCT(order), CVTM_HOST_STRUCT(sell))                    \
+  /* Fills in sell->run. */                                                                    \
+  X(find_runs, (cvtm_device * device, const cvtm_sell *sell), device,                          \
+    sell->entries / CVTM_SLICE_ROWS, cvtm_sell_find_run, CVTM_HOST_STRUCT(sell))
+
 typedef struct cvtm_sell_table {
-  /* Sets sizes[s] to the number of stored entries of slice s, padding included. */
-  cvtm_status (*slice_sizes)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                             int64_t uniform, int32_t *sizes);
-  cvtm_status (*fill_sell)(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                           const cvtm_sell *sell);
-  /* Fills in sell->run. */
-  cvtm_status (*find_runs)(cvtm_device *device, const cvtm_sell *sell);
+  /* Runs a round of colouring, from the colours `from` (-1: none yet) to `to`. Sets *left (device
+   * memory, 0 before) to 1 if a row has no colour yet. The pattern of graph is symmetric. */
+  cvtm_status (*colour)(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
+                        int32_t *to, int32_t *left);
+  CVTM_SELL_PHASES(CVTM_PHASE_FIELD)
 } cvtm_sell_table;
 
 extern const cvtm_sell_table cvtm_sell_table_cpu, cvtm_sell_table_cuda;
-
-typedef struct cvtm_colouring_table {
-  /* Runs a round of colouring, from the colours `from` (-1: none yet) to `to`. Sets *left (device
-   * memory, 0 before) to 1 if a row has no colour yet. The pattern of graph is symmetric. */
-  cvtm_status (*round)(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
-                       int32_t *to, int32_t *left);
-} cvtm_colouring_table;
-
-extern const cvtm_colouring_table cvtm_colouring_table_cpu, cvtm_colouring_table_cuda;
 
 CVTM_C_END
 
@@ -107,20 +114,19 @@ CVTM_HD double cvtm_sell_row_times(const cvtm_sell *sell, int64_t row, const dou
   return sum;
 }
 
-/* The number of entries of a slice: 32 times the length of its longest row. uniform: as in
+/* Sets the number of entries of a slice: 32 times the length of its longest row. uniform: as in
  * cvtm_sell. */
-CVTM_HD int32_t cvtm_sell_slice_size(const cvtm_csr *csr, const cvtm_sell_order *order,
-                                     int64_t uniform, int64_t slice) {
-  if (uniform > 0) return (int32_t)uniform;
+CVTM_HD void cvtm_sell_size_slice(const cvtm_csr *csr, const cvtm_sell_order *order,
+                                  int64_t uniform, int32_t *sizes, int64_t slice) {
   const int64_t start = slice * CVTM_SLICE_ROWS;
   const int64_t end = start + CVTM_SLICE_ROWS < csr->rows ? start + CVTM_SLICE_ROWS : csr->rows;
   int64_t longest = 0;
-  for (int64_t row = start; row < end; ++row) {
+  for (int64_t row = start; row < end && uniform == 0; ++row) {
     const int64_t from = order->row != NULL ? order->row[row] : row;
     const int64_t length = csr->row_start[from + 1] - csr->row_start[from];
     if (length > longest) longest = length;
   }
-  return (int32_t)(longest * CVTM_SLICE_ROWS);
+  sizes[slice] = (int32_t)(uniform > 0 ? uniform : longest * CVTM_SLICE_ROWS);
 }
 
 /* Longer rows are sorted by heapsort, others by insertion, since most are almost sorted. */
@@ -191,12 +197,13 @@ CVTM_HD void cvtm_sell_fill_row(const cvtm_csr *csr, const cvtm_sell_order *orde
   }
 }
 
-/* The value of cvtm_sell.run for a group. A group is one entry of the 32 rows of a slice. */
-CVTM_HD int32_t cvtm_sell_run_at(const cvtm_sell *sell, int64_t group) {
+/* Sets cvtm_sell.run for a group. A group is one entry of the 32 rows of a slice. */
+CVTM_HD void cvtm_sell_find_run(const cvtm_sell *sell, int64_t group) {
   const int32_t *column = sell->column + group * CVTM_SLICE_ROWS;
-  for (int32_t j = 1; j < CVTM_SLICE_ROWS; ++j)
-    if (column[j] != column[0] + j) return -1;
-  return column[0];
+  int32_t run = column[0];
+  for (int32_t j = 1; run >= 0 && j < CVTM_SLICE_ROWS; ++j)
+    if (column[j] != column[0] + j) run = -1;
+  sell->run[group] = run;
 }
 
 /* --- one round of the parallel colouring --- */

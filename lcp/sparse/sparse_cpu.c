@@ -49,13 +49,6 @@ static cvtm_status sum_cpu(cvtm_device *device, const cvtm_level *level, const c
   return CVTM_OK;
 }
 
-static cvtm_status tridiagonal_cpu(cvtm_device *device, const cvtm_level *level,
-                                   const cvtm_tridiagonal *matrix) {
-  (void)device;
-  cvtm_solve_tridiagonal(level, matrix);
-  return CVTM_OK;
-}
-
 static cvtm_status check_cpu(cvtm_device *device, const double *b, const double *lower,
                              const double *upper, int64_t count, int64_t *verdict) {
   int64_t unreal = count, crossed = count;
@@ -72,7 +65,5 @@ static cvtm_status check_cpu(cvtm_device *device, const double *b, const double 
   return CVTM_OK;
 }
 
-const cvtm_sparse_table cvtm_sparse_table_cpu = {.sum = sum_cpu,
-                                                 .tridiagonal = tridiagonal_cpu,
-                                                 .check = check_cpu,
-                                                 CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CPU_NAME)};
+const cvtm_sparse_table cvtm_sparse_table_cpu = {
+    .sum = sum_cpu, .check = check_cpu, CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CPU_NAME)};

@@ -103,17 +103,6 @@ cvtm_status sum(cvtm_device *device, const cvtm_level *level, const cvtm_level *
   return cvtm_cuda_launched(device, "finish_sums");
 }
 
-/* Solves by a single thread, since each row depends on the previous row. */
-__global__ void solve_tridiagonal(cvtm_level level, cvtm_tridiagonal matrix) {
-  cvtm_solve_tridiagonal(&level, &matrix);
-}
-
-cvtm_status tridiagonal(cvtm_device *device, const cvtm_level *level,
-                        const cvtm_tridiagonal *matrix) {
-  solve_tridiagonal<<<1, 1, 0, cvtm_cuda_stream(device)>>>(*level, *matrix);
-  return cvtm_cuda_launched(device, "solve_tridiagonal");
-}
-
 /* --- checks ------------------------------------------------------------------------------ */
 
 __global__ void check_start(int64_t *verdict, int64_t count) {
@@ -136,7 +125,7 @@ cvtm_status check(cvtm_device *device, const double *b, const double *lower, con
   return launch_rows<check_row, block_size>(device, "check", 0, count, b, lower, upper, verdict);
 }
 
-/* --- colouring, and conversion to slices --- */
+/* --- sliced matrices and colourings --- */
 
 /* Colours a row. All threads that write *left write the value 1. */
 __device__ void colour_row(const cvtm_sell *graph, const int32_t *from, int32_t *to, int32_t *left,
@@ -145,38 +134,13 @@ __device__ void colour_row(const cvtm_sell *graph, const int32_t *from, int32_t 
   if (to[row] < 0) *left = 1;
 }
 
-cvtm_status round_cuda(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
-                       int32_t *to, int32_t *left) {
+cvtm_status colour_cuda(cvtm_device *device, const cvtm_sell *graph, const int32_t *from,
+                        int32_t *to, int32_t *left) {
   return launch_rows<colour_row, block_size>(device, "colour_rows", 0, graph->rows, *graph, from,
                                              to, left);
 }
 
-__device__ void size_slice(const cvtm_csr *csr, const cvtm_sell_order *order, int64_t uniform,
-                           int32_t *sizes, int64_t slice) {
-  sizes[slice] = cvtm_sell_slice_size(csr, order, uniform, slice);
-}
-
-__device__ void find_run(const cvtm_sell *sell, int64_t group) {
-  sell->run[group] = cvtm_sell_run_at(sell, group);
-}
-
-cvtm_status slice_sizes_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                             int64_t uniform, int32_t *sizes) {
-  return launch_rows<size_slice, block_size>(device, "slice_sizes", 0, cvtm_sell_slices(csr->rows),
-                                             *csr, *order, uniform, sizes);
-}
-
-cvtm_status fill_sell_cuda(cvtm_device *device, const cvtm_csr *csr, const cvtm_sell_order *order,
-                           const cvtm_sell *sell) {
-  const int64_t rows = cvtm_sell_slices(csr->rows) * CVTM_SLICE_ROWS;
-  return launch_rows<cvtm_sell_fill_row, block_size>(device, "fill_sell", 0, rows, *csr, *order,
-                                                     *sell);
-}
-
-cvtm_status find_runs_cuda(cvtm_device *device, const cvtm_sell *sell) {
-  return launch_rows<find_run, block_size>(device, "find_runs", 0, sell->entries / CVTM_SLICE_ROWS,
-                                           *sell);
-}
+CVTM_SELL_PHASES(CVTM_PHASE_CUDA)
 
 /* --- BiCGStab --- */
 
@@ -197,11 +161,9 @@ cvtm_status krylov_pass_cuda(cvtm_device *device, const cvtm_krylov_view *view,
 }  // namespace
 
 extern "C" const cvtm_sparse_table cvtm_sparse_table_cuda = {
-    sum, tridiagonal, check, CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CUDA_NAME)};
+    sum, check, CVTM_SPARSE_ROW_PHASES(CVTM_PHASE_CUDA_NAME)};
 
-extern "C" const cvtm_colouring_table cvtm_colouring_table_cuda = {round_cuda};
-
-extern "C" const cvtm_sell_table cvtm_sell_table_cuda = {slice_sizes_cuda, fill_sell_cuda,
-                                                         find_runs_cuda};
+extern "C" const cvtm_sell_table cvtm_sell_table_cuda = {colour_cuda,
+                                                         CVTM_SELL_PHASES(CVTM_PHASE_CUDA_NAME)};
 
 extern "C" const cvtm_krylov_table cvtm_krylov_table_cuda = {krylov_pass_cuda};

@@ -72,6 +72,10 @@ typedef struct cvtm_tridiagonal {
   X(combine,                                                                                       \
     (cvtm_device * device, double a, const double *x, double c, double *y, int64_t count), device, \
     count, cvtm_combine_row, a, x, c, y)                                                           \
+  /* Solves the tridiagonal system of the inactive rows, with the given x in the active rows. One  \
+   * thread does so, since each row depends on the previous row. */                                \
+  X(tridiagonal, (cvtm_device * device, const cvtm_level *level, const cvtm_tridiagonal *matrix),  \
+    device, 1, cvtm_solve_tridiagonal, CVTM_HOST_STRUCT(level), CVTM_HOST_STRUCT(matrix))          \
   /* Divides y_i by x_i. */                                                                        \
   X(divide, (cvtm_device * device, const double *x, double *y, int64_t count), device, count,      \
     cvtm_divide_row, x, y)
@@ -86,9 +90,6 @@ typedef struct cvtm_sparse_table {
   cvtm_status (*sum)(cvtm_device *device, const cvtm_level *level, const cvtm_level *next,
                      double *vector, cvtm_sum_kind kind, double last_omega, cvtm_sum_use use,
                      cvtm_sums *partial, cvtm_sparse_state *state);
-  /* Solves the tridiagonal system of the inactive rows, with the given x in the active rows. */
-  cvtm_status (*tridiagonal)(cvtm_device *device, const cvtm_level *level,
-                             const cvtm_tridiagonal *matrix);
   /* Sets verdict[0] to the first index where b or a bound is not a number or b is infinite,
    * verdict[1] to the first where no x is within the bounds; to `count` if there is none. */
   cvtm_status (*check)(cvtm_device *device, const double *b, const double *lower,
@@ -101,7 +102,9 @@ extern const cvtm_sparse_table cvtm_sparse_table_cpu, cvtm_sparse_table_cuda;
 CVTM_C_END
 
 /* Gaussian elimination without pivoting, from the first row to the last and back (Thomas). */
-CVTM_HD void cvtm_solve_tridiagonal(const cvtm_level *level, const cvtm_tridiagonal *a) {
+CVTM_HD void cvtm_solve_tridiagonal(const cvtm_level *level, const cvtm_tridiagonal *a,
+                                    int64_t only) {
+  (void)only;
   double ratio = 0, value = 0;
   for (int64_t i = 0; i < level->rows; ++i) {
     const int32_t row = a->place[i];
