@@ -238,7 +238,8 @@ cvtm_status cvtm_subdomain_total(cvtm_subdomain *p, int64_t fixed, double *value
     p->gathered[r] = 2 * (p->first_block[r + 1] - p->first_block[r]);
   if (status == CVTM_OK)
     status = cvtm_ranks_gather_on_device(p->device, p->sums, p->gathered, p->staging);
-  return status == CVTM_OK ? p->table->total(p->device, p->sums, p->blocks, value) : status;
+  return status == CVTM_OK ? p->table->join(p->device, p->sums, p->blocks, p->blocks, 1, value)
+                           : status;
 }
 
 /* --- the decomposition of a descent ----------------------------------------------------------- */

@@ -116,7 +116,12 @@ typedef struct cvtm_subdomain_sums {
   X(put_fixed_first,                                                                             \
     (cvtm_device * device, const int32_t *index, const int64_t *before, int64_t count,           \
      int64_t fixed, int32_t *order),                                                             \
-    device, count, cvtm_put_fixed_first, index, before, fixed, order)
+    device, count, cvtm_put_fixed_first, index, before, fixed, order)                            \
+  /* Joins the energies and distances of `count` consecutive parts into each sum. */             \
+  X(join,                                                                                        \
+    (cvtm_device * device, const double *part, int64_t parts, int64_t count, int64_t sums,       \
+     double *sum),                                                                               \
+    device, sums, cvtm_join_parts, part, parts, count, sum)
 
 /* The functions that differ between devices. */
 typedef struct cvtm_subdomain_table {
@@ -128,8 +133,6 @@ typedef struct cvtm_subdomain_table {
   /* Writes to `sent` the sites that `count` has counted, from offsets[q * pieces + p] on. */
   cvtm_status (*write)(const cvtm_subdomain *subdomain, const double *sites);
   cvtm_status (*finish)(cvtm_device *device, const cvtm_subdomain_sums *sums);
-  /* Computes value[0] and value[1] of cvtm_subdomain_total from the sums of all blocks. */
-  cvtm_status (*total)(cvtm_device *device, const double *sums, int64_t blocks, double *value);
   CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_FIELD)
 } cvtm_subdomain_table;
 
@@ -207,4 +210,17 @@ CVTM_HD void cvtm_flag_fixed(const int32_t *index, int64_t fixed, int32_t *flags
 CVTM_HD void cvtm_put_fixed_first(const int32_t *index, const int64_t *before, int64_t fixed,
                                   int32_t *order, int64_t k) {
   order[before[k + 1] > before[k] ? before[k] : fixed + k - before[k]] = index[k];
+}
+
+/* Joins parts b * count .. (b + 1) * count - 1, of `parts` in all, into sum b. Each part and each
+ * sum has an energy and a largest distance. */
+CVTM_HD void cvtm_join_parts(const double *part, int64_t parts, int64_t count, double *sum,
+                             int64_t b) {
+  double energy = 0, distance = 0;
+  for (int64_t k = b * count; k < (b + 1) * count && k < parts; ++k) {
+    energy += part[2 * k];
+    distance = cvtm_cvt_larger(distance, part[2 * k + 1]);
+  }
+  sum[2 * b] = energy;
+  sum[2 * b + 1] = distance;
 }

@@ -65,22 +65,10 @@ static cvtm_status finish_cpu(cvtm_device *device, const cvtm_subdomain_sums *s)
   return CVTM_OK;
 }
 
-static cvtm_status total_cpu(cvtm_device *device, const double *sums, int64_t blocks,
-                             double *value) {
-  (void)device;
-  value[0] = value[1] = 0;
-  for (int64_t b = 0; b < blocks; ++b) {
-    value[0] += sums[2 * b];
-    value[1] = cvtm_cvt_larger(value[1], sums[2 * b + 1]);
-  }
-  return CVTM_OK;
-}
-
 CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CPU)
 
 const cvtm_subdomain_table cvtm_subdomain_cpu = {.cover = cover_cpu,
                                                  .count = count_cpu,
                                                  .write = write_cpu,
                                                  .finish = finish_cpu,
-                                                 .total = total_cpu,
                                                  CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CPU_NAME)};

@@ -100,23 +100,6 @@ __global__ void __launch_bounds__(THREADS) piece_kernel(cvtm_subdomain_sums s, i
   s.partial[2 * blockIdx.x + 1] = distance;
 }
 
-/* Joins pieces b * count .. (b + 1) * count - 1, of `pieces` in all, into sum b. */
-__device__ void join_pieces(const double *partial, int64_t pieces, int64_t count, double *sum,
-                            int64_t b) {
-  double energy = 0, distance = 0;
-  for (int64_t k = b * count; k < (b + 1) * count && k < pieces; ++k) {
-    energy += partial[2 * k];
-    distance = cvtm_cvt_larger(distance, partial[2 * k + 1]);
-  }
-  sum[2 * b] = energy;
-  sum[2 * b + 1] = distance;
-}
-
-cvtm_status join(cvtm_device *device, const double *partial, int64_t pieces, int64_t count,
-                 int64_t sums, double *sum) {
-  return launch_rows<join_pieces, 32>(device, "join", 0, sums, partial, pieces, count, sum);
-}
-
 cvtm_status cover_cuda(const cvtm_subdomain *p, const double *sites, uint32_t *covered) {
   const size_t bytes = static_cast<size_t>(p->words) * sizeof *covered;
   const int32_t coarse = cvtm_subdomain_coarse(p);
@@ -145,22 +128,17 @@ cvtm_status write_cuda(const cvtm_subdomain *p, const double *sites) {
                      p->words, p->offsets, p->sent);
 }
 
+CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CUDA)
+
 cvtm_status finish_cuda(cvtm_device *device, const cvtm_subdomain_sums *s) {
   const int64_t most = CVTM_SUBDOMAIN_PIECE, piece = s->block < most ? s->block : most;
   const int64_t pieces = (s->own + piece - 1) / piece, blocks = (s->own + s->block - 1) / s->block;
   if (pieces == 0) return CVTM_OK;
   CVTM_TRY(CVTM_LAUNCH(device, piece_kernel, static_cast<unsigned>(pieces), THREADS, *s, piece));
-  return join(device, s->partial, pieces, s->block / piece, blocks, s->sums);
+  return join_cuda(device, s->partial, pieces, s->block / piece, blocks, s->sums);
 }
-
-cvtm_status total_cuda(cvtm_device *device, const double *sums, int64_t blocks, double *value) {
-  return join(device, sums, blocks, blocks, 1, value);
-}
-
-CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
 extern "C" const cvtm_subdomain_table cvtm_subdomain_cuda = {
-    cover_cuda,  count_cuda, write_cuda,
-    finish_cuda, total_cuda, CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CUDA_NAME)};
+    cover_cuda, count_cuda, write_cuda, finish_cuda, CVTM_SUBDOMAIN_PHASES(CVTM_PHASE_CUDA_NAME)};

@@ -63,13 +63,14 @@ cvtm_status cvtm_cvt_refine(cvtm_domain domain, int threads, const double *coars
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed);
 CVTM_C_END
 
-/* The value of pixel (i, j) at half the resolution. */
-CVTM_HD float cvtm_pyramid_pixel(const cvtm_density_view *density, int32_t i, int32_t j) {
-  const int32_t width = density->width;
+/* Sets pixel p of the density at half the resolution. */
+CVTM_HD void cvtm_pyramid_set_pixel(const cvtm_density_view *density, float *half, int64_t p) {
+  const int32_t width = density->width, across = (width + 1) / 2;
+  const int32_t i = (int32_t)(p % across), j = (int32_t)(p / across);
   const int right = 2 * i + 1 < width, below = 2 * j + 1 < density->height;
   const float *upper = density->value + (int64_t)(2 * j) * width + 2 * (int64_t)i;
   const float *lower = upper + width;
   const double first = (double)upper[0] + (right ? (double)upper[1] : 0);
   const double second = below ? (double)lower[0] + (right ? (double)lower[1] : 0) : 0;
-  return (float)((first + second) / 4);
+  half[p] = (float)((first + second) / 4);
 }

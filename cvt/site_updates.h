@@ -83,7 +83,11 @@ typedef struct cvtm_cvt_repulsion {
   X(add_moments,                                                                                  \
     (cvtm_device * device, const cvtm_cell_moments *more, int64_t count, double weight,           \
      cvtm_cell_moments *sums),                                                                    \
-    device, count, cvtm_cvt_add_moments, more, weight, sums)
+    device, count, cvtm_cvt_add_moments, more, weight, sums)                                      \
+  /* Sets `half` to the density in pixels of twice the side. */                                   \
+  X(halve, (cvtm_device * device, const cvtm_density_view *density, float *half), device,         \
+    (int64_t)((density->width + 1) / 2) * ((density->height + 1) / 2), cvtm_pyramid_set_pixel,    \
+    CVTM_HOST_STRUCT(density), half)
 
 typedef struct cvtm_site_updates_table {
   /* least[1] = the smaller of value[0] and least[0]. If value[0] is less, copies sites to best. */
@@ -96,8 +100,6 @@ typedef struct cvtm_site_updates_table {
                                 int32_t *failed);
   /* Performs a transfer. *moved (device memory, zero before): the number of sites that moved. */
   cvtm_status (*transfer)(cvtm_device *device, const cvtm_cvt_transfer *transfer, int64_t *moved);
-  /* Sets `half` to the density in pixels of twice the side: cvtm_pyramid_pixel. */
-  cvtm_status (*halve)(cvtm_device *device, const cvtm_density_view *density, float *half);
   CVTM_SITE_PHASES(CVTM_PHASE_FIELD)
 } cvtm_site_updates_table;
 

@@ -39,19 +39,9 @@ static cvtm_status transfer_cpu(cvtm_device *device, const cvtm_cvt_transfer *tr
   return CVTM_OK;
 }
 
-static cvtm_status halve_cpu(cvtm_device *device, const cvtm_density_view *density, float *half) {
-  const int32_t width = (density->width + 1) / 2, height = (density->height + 1) / 2;
-#pragma omp parallel for num_threads(cvtm_device_threads(device)) schedule(static)
-  for (int32_t j = 0; j < height; ++j)
-    for (int32_t i = 0; i < width; ++i)
-      half[(int64_t)j * width + i] = cvtm_pyramid_pixel(density, i, j);
-  return CVTM_OK;
-}
-
 CVTM_SITE_PHASES(CVTM_PHASE_CPU)
 
 const cvtm_site_updates_table cvtm_site_updates_cpu = {.keep_best = keep_best_cpu,
                                                        .edge_midpoints = edge_midpoints_cpu,
                                                        .transfer = transfer_cpu,
-                                                       .halve = halve_cpu,
                                                        CVTM_SITE_PHASES(CVTM_PHASE_CPU_NAME)};

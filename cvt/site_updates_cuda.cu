@@ -24,14 +24,6 @@ __global__ void transfer_kernel(cvtm_cvt_transfer transfer, int64_t *moved) {
   }
 }
 
-__global__ void halve_kernel(cvtm_density_view density, float *half) {
-  const int32_t width = (density.width + 1) / 2, height = (density.height + 1) / 2;
-  const int64_t area = int64_t{width} * height;
-  for (int64_t p = cvtm_first_thread(); p < area; p += cvtm_thread_count())
-    half[p] = cvtm_pyramid_pixel(&density, static_cast<int32_t>(p % width),
-                                 static_cast<int32_t>(p / width));
-}
-
 cvtm_status keep_best_cuda(cvtm_device *device, const double *sites, int64_t count,
                            const double *value, double *least, double *best) {
   return CVTM_LAUNCH(device, keep_best_kernel, cvtm_cuda_blocks(2 * count, THREADS), THREADS, sites,
@@ -45,16 +37,10 @@ cvtm_status transfer_cuda(cvtm_device *device, const cvtm_cvt_transfer *transfer
                      moved);
 }
 
-cvtm_status halve_cuda(cvtm_device *device, const cvtm_density_view *density, float *half) {
-  const int64_t area = int64_t{(density->width + 1) / 2} * ((density->height + 1) / 2);
-  return CVTM_LAUNCH(device, halve_kernel, cvtm_cuda_blocks(area, THREADS), THREADS, *density,
-                     half);
-}
-
 CVTM_SITE_PHASES(CVTM_PHASE_CUDA)
 
 }  // namespace
 
 extern "C" const cvtm_site_updates_table cvtm_site_updates_cuda = {
-    keep_best_cuda, cvtm_edge_midpoints_cuda, transfer_cuda, halve_cuda,
+    keep_best_cuda, cvtm_edge_midpoints_cuda, transfer_cuda,
     CVTM_SITE_PHASES(CVTM_PHASE_CUDA_NAME)};
