@@ -9,28 +9,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The values that identify a run, by their names in messages. */
-static const char *const field_names[] = {"kind of device",
-                                          "width",
-                                          "height",
-                                          "kind of border",
-                                          "density",
-                                          "number of sites",
-                                          "number of given sites",
-                                          "given sites",
-                                          "number of fixed sites",
-                                          "method",
-                                          "energy",
-                                          "diagram",
-                                          "limit of iterations",
-                                          "tolerance",
-                                          "gradient tolerance",
-                                          "history",
-                                          "steps of Lloyd's method",
-                                          "effort",
-                                          "start",
-                                          "seed",
-                                          "division among ranks"};
+/* X(name in messages, value): the values that identify a run. `bytes`: the size of the density. */
+#define RUN_FIELDS(X)                                                  \
+  X("kind of device", device_field(cvt->device))                       \
+  X("width", (uint64_t)d.width)                                        \
+  X("height", (uint64_t)d.height)                                      \
+  X("kind of border", d.periodic != 0)                                 \
+  X("density", s->density ? cvtm_checksum(s->density, bytes) : 0)      \
+  X("number of sites", (uint64_t)s->count)                             \
+  X("number of given sites", (uint64_t)s->given)                       \
+  X("given sites", cvtm_checksum(s->sites, cvtm_site_bytes(s->given))) \
+  X("number of fixed sites", (uint64_t)o->fixed)                       \
+  X("method", (uint64_t)o->method)                                     \
+  X("energy", (uint64_t)o->energy)                                     \
+  X("diagram", (uint64_t)o->voronoi)                                   \
+  X("limit of iterations", (uint64_t)o->max_iterations)                \
+  X("tolerance", bits_of(o->tolerance))                                \
+  X("gradient tolerance", bits_of(o->gradient_tolerance))              \
+  X("history", (uint64_t)o->history)                                   \
+  X("steps of Lloyd's method", (uint64_t)o->lloyd_steps)               \
+  X("effort", (uint64_t)o->effort)                                     \
+  X("start", (uint64_t)o->start)                                       \
+  X("seed", o->seed)                                                   \
+  X("division among ranks", cvt->decomposition != NULL)
+
+#define FIELD_NAME(name, value) name,
+#define FIELD_VALUE(name, value) value,
+
+static const char *const field_names[] = {RUN_FIELDS(FIELD_NAME)};
 
 enum { FIELDS = sizeof field_names / sizeof *field_names, VERSION = 7 };
 
@@ -84,27 +90,7 @@ static cvtm_status set_fields(const cvtm_solve *s, uint64_t field[FIELDS]) {
   const cvtm_domain d = cvt->domain;
   const cvtm_cvt_options *o = s->options;
   const size_t bytes = (size_t)d.width * (size_t)d.height * sizeof *s->density;
-  const uint64_t all[FIELDS] = {device_field(cvt->device),
-                                (uint64_t)d.width,
-                                (uint64_t)d.height,
-                                d.periodic != 0,
-                                s->density ? cvtm_checksum(s->density, bytes) : 0,
-                                (uint64_t)s->count,
-                                (uint64_t)s->given,
-                                cvtm_checksum(s->sites, cvtm_site_bytes(s->given)),
-                                (uint64_t)o->fixed,
-                                (uint64_t)o->method,
-                                (uint64_t)o->energy,
-                                (uint64_t)o->voronoi,
-                                (uint64_t)o->max_iterations,
-                                bits_of(o->tolerance),
-                                bits_of(o->gradient_tolerance),
-                                (uint64_t)o->history,
-                                (uint64_t)o->lloyd_steps,
-                                (uint64_t)o->effort,
-                                (uint64_t)o->start,
-                                o->seed,
-                                cvt->decomposition != NULL};
+  const uint64_t all[FIELDS] = {RUN_FIELDS(FIELD_VALUE)};
   memcpy(field, all, sizeof all);
   return cvtm_ranks_broadcast(cvt->device, field, sizeof all);
 }
