@@ -58,7 +58,7 @@ static int parse_cuda_name(const char *name, int *index) {
 
 static void close_device(cvtm_device *device) {
   if (device->scratch) device->table->release(device, device->scratch);
-  device->table->close(device);
+  if (device->table->close) device->table->close(device);
   free(device);
 }
 
@@ -123,13 +123,13 @@ cvtm_status cvtm_device_create(const char *name, int threads, cvtm_device **devi
 
 void cvtm_device_destroy(cvtm_device *device) {
   if (!device) return;
-  device->table->activate(device);
+  cvtm_device_activate(device);
   close_device(device);
 }
 
 cvtm_status cvtm_device_share(cvtm_device *device) {
-  CVTM_TRY(device->table->activate(device));
-  return device->table->share(device);
+  CVTM_TRY(cvtm_device_activate(device));
+  return device->table->share ? device->table->share(device) : CVTM_OK;
 }
 
 cvtm_device_kind cvtm_device_get_kind(const cvtm_device *device) { return device->kind; }
@@ -148,7 +148,9 @@ void cvtm_device_set_stream(cvtm_device *device, void *stream) {
   if (device->kind == CVTM_DEVICE_CUDA) device->stream = stream;
 }
 
-cvtm_status cvtm_device_activate(cvtm_device *device) { return device->table->activate(device); }
+cvtm_status cvtm_device_activate(cvtm_device *device) {
+  return device->table->activate ? device->table->activate(device) : CVTM_OK;
+}
 
 static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, void **memory,
                             cvtm_status (*get)(cvtm_device *, size_t, void **)) {
@@ -162,7 +164,7 @@ static cvtm_status allocate(cvtm_device *device, int64_t count, size_t size, voi
     return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "%lld elements of %zu bytes are too many",
                      (long long)count, size);
   }
-  CVTM_TRY(device->table->activate(device));
+  CVTM_TRY(cvtm_device_activate(device));
   return get(device, (size_t)count * size, memory);
 }
 
@@ -177,7 +179,7 @@ cvtm_status cvtm_device_allocate_large(cvtm_device *device, int64_t count, size_
 
 void cvtm_device_free(cvtm_device *device, void *memory) {
   if (!memory) return;
-  device->table->activate(device);
+  cvtm_device_activate(device);
   device->table->release(device, memory);
 }
 
@@ -223,7 +225,7 @@ static cvtm_status copy_in_by_stages(cvtm_device *device, char *to, const char *
 
 cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_host,
                                 size_t bytes) {
-  const cvtm_status status = device->table->activate(device);
+  const cvtm_status status = cvtm_device_activate(device);
   if (status != CVTM_OK || bytes == 0) return status;
   return device->kind == CVTM_DEVICE_CUDA && bytes >= (size_t)STAGES * STAGE
              ? copy_in_by_stages(device, to, from_host, bytes)
@@ -232,48 +234,48 @@ cvtm_status cvtm_device_copy_in(cvtm_device *device, void *to, const void *from_
 
 cvtm_status cvtm_device_copy_out(cvtm_device *device, void *to_host, const void *from,
                                  size_t bytes) {
-  const cvtm_status status = device->table->activate(device);
+  const cvtm_status status = cvtm_device_activate(device);
   if (status != CVTM_OK || bytes == 0) return status;
   if (device->kind == CVTM_DEVICE_CUDA) cvtm_touch_pages(to_host, bytes);
   return device->table->copy_out(device, to_host, from, bytes);
 }
 
 cvtm_status cvtm_device_copy(cvtm_device *device, void *to, const void *from, size_t bytes) {
-  const cvtm_status status = device->table->activate(device);
+  const cvtm_status status = cvtm_device_activate(device);
   if (status != CVTM_OK || bytes == 0) return status;
   return device->table->copy(device, to, from, bytes);
 }
 
 cvtm_status cvtm_device_fill(cvtm_device *device, void *memory, int byte, size_t bytes) {
-  const cvtm_status status = device->table->activate(device);
+  const cvtm_status status = cvtm_device_activate(device);
   if (status != CVTM_OK || bytes == 0) return status;
   return device->table->fill(device, memory, byte, bytes);
 }
 
 cvtm_status cvtm_device_synchronize(cvtm_device *device) {
-  CVTM_TRY(device->table->activate(device));
-  return device->table->synchronize(device);
+  CVTM_TRY(cvtm_device_activate(device));
+  return device->table->synchronize ? device->table->synchronize(device) : CVTM_OK;
 }
 
 cvtm_status cvtm_device_query(cvtm_device *device, int *idle) {
-  CVTM_TRY(device->table->activate(device));
+  CVTM_TRY(cvtm_device_activate(device));
   return device->table->query(device, idle);
 }
 
 cvtm_status cvtm_device_allocate_mapped(cvtm_device *device, size_t bytes, void **host,
                                         void **mapped) {
-  CVTM_TRY(device->table->activate(device));
+  CVTM_TRY(cvtm_device_activate(device));
   return device->table->allocate_mapped(device, bytes, host, mapped);
 }
 
 void cvtm_device_free_mapped(cvtm_device *device, void *host) {
   if (!host) return;
-  device->table->activate(device);
+  cvtm_device_activate(device);
   device->table->release_mapped(device, host);
 }
 
 cvtm_status cvtm_device_post(cvtm_device *device, void *to, const void *from_host, size_t bytes) {
-  const cvtm_status status = device->table->activate(device);
+  const cvtm_status status = cvtm_device_activate(device);
   if (status != CVTM_OK || bytes == 0) return status;
   return device->table->post(device, to, from_host, bytes);
 }
@@ -295,25 +297,25 @@ cvtm_status cvtm_device_scratch(cvtm_device *device, size_t bytes, void **memory
 }
 
 cvtm_status cvtm_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
-  CVTM_TRY(device->table->activate(device));
+  CVTM_TRY(cvtm_device_activate(device));
   if (device->ranks)
     return cvtm_fail(&device->error, CVTM_ERROR_UNSUPPORTED,
                      "a CUDA graph cannot contain communication between ranks");
-  return device->table->loop_try(device, body, context);
+  return device->table->loop_try ? device->table->loop_try(device, body, context) : CVTM_OK;
 }
 
 cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *context,
                              const int *flag, cvtm_loop **loop) {
   if (!body || !flag || !loop)
     return cvtm_fail(&device->error, CVTM_ERROR_ARGUMENT, "a loop needs a body and a flag");
-  CVTM_TRY(device->table->activate(device));
+  CVTM_TRY(cvtm_device_activate(device));
   cvtm_loop *made = calloc(1, sizeof *made);
   if (!made) return cvtm_fail(&device->error, CVTM_ERROR_MEMORY, "out of memory");
   made->device = device;
   made->body = body;
   made->context = context;
   made->flag = flag;
-  cvtm_status status = device->table->loop_prepare(made);
+  cvtm_status status = device->table->loop_prepare ? device->table->loop_prepare(made) : CVTM_OK;
   if (status != CVTM_OK) {
     cvtm_loop_destroy(made);
     return status;
@@ -323,14 +325,14 @@ cvtm_status cvtm_loop_create(cvtm_device *device, cvtm_loop_body body, void *con
 }
 
 cvtm_status cvtm_loop_run(cvtm_loop *loop) {
-  CVTM_TRY(loop->device->table->activate(loop->device));
+  CVTM_TRY(cvtm_device_activate(loop->device));
   return loop->device->table->loop_run(loop);
 }
 
 void cvtm_loop_destroy(cvtm_loop *loop) {
   if (!loop) return;
-  loop->device->table->activate(loop->device);
-  loop->device->table->loop_release(loop);
+  cvtm_device_activate(loop->device);
+  if (loop->device->table->loop_release) loop->device->table->loop_release(loop);
   free(loop);
 }
 

@@ -12,18 +12,6 @@ static cvtm_status cpu_open(cvtm_device *device, int index) {
   return CVTM_OK;
 }
 
-static void cpu_close(cvtm_device *device) { (void)device; }
-
-static cvtm_status cpu_share(cvtm_device *device) {
-  (void)device;
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_activate(cvtm_device *device) {
-  (void)device;
-  return CVTM_OK;
-}
-
 static cvtm_status cpu_allocate(cvtm_device *device, size_t bytes, void **memory) {
   void *block = cvtm_host_allocate(bytes);
   if (!block)
@@ -49,11 +37,6 @@ static cvtm_status cpu_fill(cvtm_device *device, void *memory, int byte, size_t 
   return CVTM_OK;
 }
 
-static cvtm_status cpu_synchronize(cvtm_device *device) {
-  (void)device;
-  return CVTM_OK;
-}
-
 static cvtm_status cpu_query(cvtm_device *device, int *idle) {
   (void)device;
   *idle = 1;
@@ -68,30 +51,13 @@ static cvtm_status cpu_allocate_mapped(cvtm_device *device, size_t bytes, void *
   return CVTM_OK;
 }
 
-static cvtm_status cpu_loop_try(cvtm_device *device, cvtm_loop_body body, void *context) {
-  (void)device;
-  (void)body;
-  (void)context;
-  return CVTM_OK;
-}
-
-static cvtm_status cpu_loop_prepare(cvtm_loop *loop) {
-  (void)loop;
-  return CVTM_OK;
-}
-
 static cvtm_status cpu_loop_run(cvtm_loop *loop) {
   while (*loop->flag != 0) CVTM_TRY(loop->body(loop->context));
   return CVTM_OK;
 }
 
-static void cpu_loop_release(cvtm_loop *loop) { (void)loop; }
-
 const cvtm_device_table cvtm_device_table_cpu = {
     .open = cpu_open,
-    .close = cpu_close,
-    .share = cpu_share,
-    .activate = cpu_activate,
     .allocate = cpu_allocate,
     .allocate_large = cpu_allocate,
     .release = cpu_release,
@@ -99,13 +65,9 @@ const cvtm_device_table cvtm_device_table_cpu = {
     .copy_out = cpu_copy,
     .copy = cpu_copy,
     .fill = cpu_fill,
-    .synchronize = cpu_synchronize,
     .query = cpu_query,
     .allocate_mapped = cpu_allocate_mapped,
     .release_mapped = cpu_release,
     .post = cpu_copy,
-    .loop_try = cpu_loop_try,
-    .loop_prepare = cpu_loop_prepare,
     .loop_run = cpu_loop_run,
-    .loop_release = cpu_loop_release,
 };

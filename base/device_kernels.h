@@ -1,6 +1,7 @@
 /* Inside base only: the members of a device handle, and the operations that differ between the CPU
  * and CUDA. device.c checks the arguments before it calls a function of the table; these functions
- * write error messages to device->error. */
+ * write error messages to device->error. The CPU has no function (NULL) where it has nothing to
+ * do. */
 #pragma once
 
 #include "base/device.h"
@@ -19,7 +20,7 @@ typedef struct cvtm_device_table {
   cvtm_status (*allocate_large)(cvtm_device *device, size_t bytes, void **memory);
   void (*release)(cvtm_device *device, void *memory);
   cvtm_status (*copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
-  /* Enqueues a copy from memory of allocate_mapped. NULL on the CPU. */
+  /* Enqueues a copy from memory of allocate_mapped. */
   cvtm_status (*start_copy_in)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*copy_out)(cvtm_device *device, void *to, const void *from, size_t bytes);
   cvtm_status (*copy)(cvtm_device *device, void *to, const void *from, size_t bytes);
