@@ -58,6 +58,8 @@ static int parse_cuda_name(const char *name, int *index) {
 
 static void close_device(cvtm_device *device) {
   if (device->scratch) device->table->release(device, device->scratch);
+  for (int k = 0; k < device->workspace_count; ++k)
+    device->table->release(device, device->workspaces[k]);
   if (device->table->close) device->table->close(device);
   free(device);
 }

@@ -38,6 +38,9 @@ typedef struct cvtm_device_table {
   void (*loop_release)(cvtm_loop *loop);
 } cvtm_device_table;
 
+/* The size at least doubles, so there are at most as many workspaces as bits in a size. */
+enum { CVTM_LEAST_WORKSPACE = 4096, CVTM_WORKSPACES = 64 };
+
 struct cvtm_device {
   const cvtm_device_table *table;
   cvtm_device_kind kind;
@@ -57,6 +60,10 @@ struct cvtm_device {
   const struct cvtm_ranks *ranks; /* ranks.h; NULL: none */
   void *scratch;
   size_t scratch_bytes;
+  /* The workspace of primitives.c, and all workspaces, of which it is the last. */
+  void *workspace, *workspaces[CVTM_WORKSPACES];
+  size_t workspace_bytes;
+  int workspace_count;
   cvtm_error error;
   char name[32];
   char description[256];

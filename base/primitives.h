@@ -1,8 +1,9 @@
-/* Parallel primitives on arrays in device memory. All of them are enqueued on the device's stream,
- * allocate nothing, and can be captured in a cvtm_loop. Sorts, scans and reductions overwrite a
- * workspace in device memory, aligned as by cvtm_device_allocate, with at least the size that the
- * *_workspace function gives for that count or a larger one. Several calls in a row may use the
- * same workspace. Results have the same bits for any number of threads and on every device. */
+/* Parallel primitives on arrays in device memory. All of them are enqueued on the device's stream.
+ * Sorts, scans and reductions use a workspace of the device, which they enlarge if it is too small
+ * (CVTM_ERROR_MEMORY). A *_reserve function makes the workspace large enough for calls of this or a
+ * smaller count. It is called before the body of a cvtm_loop is captured, which must not allocate,
+ * and before communication, where a rank that fails alone would leave the others waiting.
+ * Results have the same bits for any number of threads and on every device. */
 #pragma once
 
 #include "base/device.h"
@@ -11,16 +12,14 @@ CVTM_C_BEGIN
 
 /* Sorts `count` pairs, stably, by the lowest `bits` (1 .. 64) bits of the keys, ascending.
  * keys_alt, values_alt: `count` elements each, which are overwritten. No two arrays overlap. */
-cvtm_status cvtm_sort_workspace(cvtm_device *device, int64_t count, size_t *bytes);
+cvtm_status cvtm_sort_reserve(cvtm_device *device, int64_t count);
 cvtm_status cvtm_sort_pairs(cvtm_device *device, uint64_t *keys, int32_t *values,
-                            uint64_t *keys_alt, int32_t *values_alt, int64_t count, int bits,
-                            void *workspace, size_t bytes);
+                            uint64_t *keys_alt, int32_t *values_alt, int64_t count, int bits);
 
 /* sums[i] = counts[0] + ... + counts[i - 1] for i = 0 .. count, so sums has count + 1 entries.
  * counts and sums do not overlap. */
-cvtm_status cvtm_scan_workspace(cvtm_device *device, int64_t count, size_t *bytes);
-cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums,
-                         void *workspace, size_t bytes);
+cvtm_status cvtm_scan_reserve(cvtm_device *device, int64_t count);
+cvtm_status cvtm_scan_64(cvtm_device *device, const int32_t *counts, int64_t count, int64_t *sums);
 
 typedef enum cvtm_reduction {
   /* The comments give the result for count = 0. A NaN among the values gives NaN. */
@@ -34,11 +33,11 @@ typedef enum cvtm_reduction {
  * operations is fixed. In each block of 4096 elements, lane k of 256 takes elements k, k + 256, ...
  * in this order; then lane k is joined with lane k + 128, then k + 64, and so on. The results of
  * the blocks are an array that is reduced in the same way, until one result is left. */
-cvtm_status cvtm_reduce_workspace(cvtm_device *device, int64_t count, size_t *bytes);
+cvtm_status cvtm_reduce_reserve(cvtm_device *device, int64_t count);
 cvtm_status cvtm_reduce(cvtm_device *device, cvtm_reduction reduction, const double *x,
-                        int64_t count, double *result, void *workspace, size_t bytes);
+                        int64_t count, double *result);
 cvtm_status cvtm_dot(cvtm_device *device, const double *x, const double *y, int64_t count,
-                     double *result, void *workspace, size_t bytes);
+                     double *result);
 
 /* x[i] = value. */
 cvtm_status cvtm_vector_fill(cvtm_device *device, double *x, double value, int64_t count);

@@ -53,7 +53,6 @@ static cvtm_arrays subdomain_arrays(cvtm_subdomain *p) {
       CVTM_ARRAY(p->cover, 1),
       CVTM_ARRAY(p->counts, lists),
       CVTM_ARRAY(p->offsets, lists + 1),
-      {&p->workspace, (int64_t)p->workspace_bytes, 1},
       CVTM_ARRAY(p->partial, 2 * partial),
       CVTM_ARRAY(p->sums, 2 * p->blocks),
   }};
@@ -83,11 +82,10 @@ void cvtm_subdomain_destroy(cvtm_subdomain *p) {
 
 static cvtm_status allocate_subdomain(cvtm_subdomain *p) {
   const int64_t bits = p->size * p->words / 2, sums = 2 * p->blocks;
-  cvtm_status status = cvtm_scan_workspace(p->device, p->size * p->pieces, &p->workspace_bytes);
-  if (status == CVTM_OK) status = cvtm_device_allocate_arrays(p->device, subdomain_arrays(p));
-  if (status == CVTM_OK)
-    status = cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept);
-  if (status != CVTM_OK || cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return status;
+  CVTM_TRY(cvtm_scan_reserve(p->device, p->size * p->pieces));
+  CVTM_TRY(cvtm_device_allocate_arrays(p->device, subdomain_arrays(p)));
+  CVTM_TRY(cvtm_device_fill(p->device, p->kept, 0, (size_t)p->words * sizeof *p->kept));
+  if (cvtm_device_get_kind(p->device) == CVTM_DEVICE_CPU) return CVTM_OK;
   p->staging = malloc((size_t)(bits > sums ? bits : sums) * sizeof *p->staging);
   return p->staging ? CVTM_OK : no_memory_to_divide(p);
 }
@@ -127,8 +125,7 @@ static cvtm_status count_exchange(cvtm_subdomain *p, const double *sites) {
   int64_t before = 0;
   cvtm_status status = p->table->count(p, sites);
   if (status == CVTM_OK)
-    status = cvtm_scan_64(p->device, p->counts, p->size * p->pieces, p->offsets, p->workspace,
-                          p->workspace_bytes);
+    status = cvtm_scan_64(p->device, p->counts, p->size * p->pieces, p->offsets);
   for (int q = 0; status == CVTM_OK && q < p->size; ++q) {
     int64_t end = before;
     if (q != p->rank)
@@ -300,19 +297,15 @@ static cvtm_status set_order(const cvtm_cvt_task *task) {
   const cvtm_decomposition *v = task->cvt->decomposition;
   const int32_t *index = cvtm_site_tree_get_view(task->cvt->tree).index;
   const int64_t n = task->count;
-  size_t bytes = 0;
   void *memory = NULL;
   if (task->fixed == 0)
     return cvtm_device_copy(device, v->order, index, (size_t)n * sizeof *v->order);
-  CVTM_TRY(cvtm_scan_workspace(device, n, &bytes));
-  const size_t workspace_bytes = (bytes + 7) / 8 * 8,
-               sums_bytes = (size_t)(n + 1) * sizeof(int64_t);
-  CVTM_TRY(cvtm_device_scratch(device, workspace_bytes + sums_bytes + (size_t)n * sizeof(int32_t),
-                               &memory));
-  int64_t *before = (int64_t *)(void *)((char *)memory + workspace_bytes);
+  const size_t bytes = (size_t)(n + 1) * (sizeof(int64_t) + sizeof(int32_t));
+  CVTM_TRY(cvtm_device_scratch(device, bytes, &memory));
+  int64_t *before = memory;
   int32_t *flags = (int32_t *)(void *)(before + n + 1);
   CVTM_TRY(v->subdomain->table->flag_fixed(device, index, n, task->fixed, flags));
-  CVTM_TRY(cvtm_scan_64(device, flags, n, before, memory, bytes));
+  CVTM_TRY(cvtm_scan_64(device, flags, n, before));
   return v->subdomain->table->put_fixed_first(device, index, before, n, task->fixed, v->order);
 }
 

@@ -55,10 +55,8 @@ typedef struct cvtm_subdomain {
   int32_t *counts;  /* number of sites by destination and piece */
   int64_t *offsets; /* prefix sums of `counts` */
   double *sent;     /* the sites */
-  void *workspace;  /* for `offsets` */
-  size_t workspace_bytes;
-  double *partial; /* energy and largest distance of each piece of the own blocks */
-  double *sums;    /* energy and largest distance of each block of all ranks */
+  double *partial;  /* energy and largest distance of each piece of the own blocks */
+  double *sums;     /* energy and largest distance of each block of all ranks */
   /* On the host: */
   int64_t *matrix;    /* size * size: [k]: numbers (2 per site) from rank k / size to k % size */
   int64_t *gathered;  /* size: scratch */

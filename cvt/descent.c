@@ -424,8 +424,7 @@ cvtm_status cvtm_cvt_descend(cvtm_descent *d, cvtm_cvt_result *result) {
 cvtm_status cvtm_cvt_count_empty(cvtm_cvt *cvt, int64_t count, int64_t *empty) {
   double total = 0;
   CVTM_TRY(cvt->updates->mark_empty(cvt->device, cvt->moments, count, cvt->distance));
-  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->distance, count, cvt->least,
-                       cvt->workspace, cvt->workspace_bytes));
+  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->distance, count, cvt->least));
   CVTM_TRY(cvtm_device_copy_out(cvt->device, &total, cvt->least, sizeof total));
   *empty = (int64_t)total;
   return CVTM_OK;

@@ -31,8 +31,7 @@ static cvtm_status enqueue_labels(cvtm_cvt *cvt, const double *sites, int64_t co
   CVTM_TRY(cvtm_voronoi_compute(cvt->voronoi, sites, count, voronoi, cvt->labels));
   CVTM_TRY(cvt->table->pixel_keys(cvt));
   CVTM_TRY(cvtm_sort_pairs(cvt->device, cvt->keys, cvt->pixels, cvt->keys_alt, cvt->pixels_alt,
-                           (int64_t)cvt->domain.width * cvt->domain.height, bits_for(count - 1),
-                           cvt->workspace, cvt->workspace_bytes));
+                           (int64_t)cvt->domain.width * cvt->domain.height, bits_for(count - 1)));
   return cvt->table->label_moments(cvt, sites, count);
 }
 

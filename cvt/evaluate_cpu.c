@@ -477,10 +477,8 @@ static cvtm_status finish_cpu(cvtm_cvt *cvt, int64_t count, int64_t fixed, doubl
     cvt->second[i] = cvt->moments[i].second;
     cvt->distance[i] = cvtm_cvt_finish_site(&cvt->moments[i], i, fixed, gradient);
   }
-  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->second, count, value, cvt->workspace,
-                       cvt->workspace_bytes));
-  return cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, count, value + 1, cvt->workspace,
-                     cvt->workspace_bytes);
+  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, cvt->second, count, value));
+  return cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, count, value + 1);
 }
 
 CVTM_CVT_PHASES(CVTM_PHASE_CPU)

@@ -38,14 +38,12 @@ struct cvtm_cvt {
   double *sites;              /* 2 * capacity: the current sites */
   cvtm_cell_moments *moments; /* capacity: in the caller's order */
   /* The next three arrays are empty if the plan has a decomposition, or if global_count > 0. */
-  double *best;     /* 2 * capacity: the best sites of Lloyd's method */
-  double *scale;    /* 2 * capacity: scale of the variables (cvtm_cvt_set_scale) */
-  double *second;   /* capacity: second moments */
-  double *distance; /* capacity: distance of a site to its centroid; 0 if fixed or empty */
-  double *value;    /* 2 * CVTM_CVT_WINDOW: energy and largest distance of each evaluation */
-  double *least;    /* CVTM_CVT_WINDOW + 1: energy of `best` before and after each evaluation */
-  void *workspace;  /* for sorts and reductions */
-  size_t workspace_bytes;
+  double *best;      /* 2 * capacity: the best sites of Lloyd's method */
+  double *scale;     /* 2 * capacity: scale of the variables (cvtm_cvt_set_scale) */
+  double *second;    /* capacity: second moments */
+  double *distance;  /* capacity: distance of a site to its centroid; 0 if fixed or empty */
+  double *value;     /* 2 * CVTM_CVT_WINDOW: energy and largest distance of each evaluation */
+  double *least;     /* CVTM_CVT_WINDOW + 1: energy of `best` before and after each evaluation */
   void *state;       /* data of the functions of the table; NULL if the plan has a decomposition */
   int tree_clipping; /* for tests and benchmarks: nonzero: all cells are made by tree clipping */
   cvtm_lbfgsb *solver; /* solver of the last descent, kept for the next descent; or NULL */

@@ -121,22 +121,19 @@ int64_t cvtm_cvt_coarse_count(double border_share, int64_t count) {
 cvtm_status cvtm_cvt_refine_on_device(cvtm_cvt *cvt, int64_t from, int64_t to, int32_t *failed) {
   cvtm_device *device = cvt->device;
   const cvtm_site_updates_table *updates = cvt->updates;
-  size_t bytes = 0;
   void *memory = NULL;
-  CVTM_TRY(cvtm_scan_workspace(device, from, &bytes));
-  const size_t workspace = (bytes + 7) / 8 * 8;
   const size_t midpoints = (size_t)from * sizeof(cvtm_edge_midpoints);
   const size_t counts = (size_t)(from + 1) * (sizeof(int64_t) + sizeof(int32_t));
-  CVTM_TRY(cvtm_device_scratch(device, workspace + midpoints + counts, &memory));
+  CVTM_TRY(cvtm_device_scratch(device, midpoints + counts, &memory));
   CVTM_TRY(cvtm_site_tree_sort(cvt->tree, cvt->sites, from));
-  cvtm_edge_midpoints *found = (void *)((char *)memory + workspace);
+  cvtm_edge_midpoints *found = memory;
   int64_t *before = (int64_t *)(void *)(found + from);
   int32_t *count = (int32_t *)(void *)(before + from + 1), *undone = count + from;
   CVTM_TRY(cvtm_device_fill(device, undone, 0, sizeof *undone));
   CVTM_TRY(updates->edge_midpoints(cvt, found, count, undone));
   CVTM_TRY(cvtm_device_copy_out(device, failed, undone, sizeof *failed));
   if (*failed > 0) return CVTM_OK;
-  CVTM_TRY(cvtm_scan_64(device, count, from, before, memory, bytes));
+  CVTM_TRY(cvtm_scan_64(device, count, from, before));
   CVTM_TRY(updates->place(device, cvt->domain, found, before, from, to, cvt->sites));
   return updates->fill_up(device, before, from, to, cvt->sites);
 }

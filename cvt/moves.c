@@ -21,14 +21,12 @@ static cvtm_arrays transfer_arrays(cvtm_solve *s) {
       CVTM_ARRAY(s->order, s->count),
       CVTM_ARRAY(s->order_alt, s->count),
       CVTM_ARRAY(s->moved, 1),
-      {&s->workspace, (int64_t)s->workspace_bytes, 1},
   }};
 }
 
 cvtm_status cvtm_solve_allocate_transfers(cvtm_solve *s) {
-  cvtm_device *device = s->cvt->device;
-  CVTM_TRY(cvtm_sort_workspace(device, s->count, &s->workspace_bytes));
-  return cvtm_device_allocate_arrays(device, transfer_arrays(s));
+  CVTM_TRY(cvtm_sort_reserve(s->cvt->device, s->count));
+  return cvtm_device_allocate_arrays(s->cvt->device, transfer_arrays(s));
 }
 
 void cvtm_solve_free_transfers(cvtm_solve *s) {
@@ -52,7 +50,7 @@ cvtm_status cvtm_solve_transfer(cvtm_solve *s, int64_t most, double contrast) {
   CVTM_TRY(cvt->updates->energy_keys(cvt->device, cvt->moments, s->options->fixed, transfer.movable,
                                      s->keys, s->order));
   CVTM_TRY(cvtm_sort_pairs(cvt->device, s->keys, s->order, s->keys_alt, s->order_alt,
-                           transfer.movable, 64, s->workspace, s->workspace_bytes));
+                           transfer.movable, 64));
   CVTM_TRY(cvtm_device_fill(cvt->device, s->moved, 0, sizeof *s->moved));
   CVTM_TRY(cvt->updates->transfer(cvt->device, &transfer, s->moved));
   return cvtm_device_copy_out(cvt->device, transferred, s->moved, sizeof *transferred);

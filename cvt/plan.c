@@ -62,14 +62,13 @@ static cvtm_arrays plan_arrays(cvtm_cvt *cvt) {
       CVTM_ARRAY(cvt->distance, n),
       CVTM_ARRAY(cvt->value, 2 * CVTM_CVT_WINDOW),
       CVTM_ARRAY(cvt->least, CVTM_CVT_WINDOW + 1),
-      {&cvt->workspace, (int64_t)cvt->workspace_bytes, 1},
   }};
 }
 
 static cvtm_status allocate_plan(cvtm_cvt *cvt) {
   cvtm_device *device = cvt->device;
   const int64_t n = cvt->capacity;
-  CVTM_TRY(cvtm_reduce_workspace(device, n, &cvt->workspace_bytes));
+  CVTM_TRY(cvtm_reduce_reserve(device, n));
   CVTM_TRY(cvtm_device_allocate_arrays(device, plan_arrays(cvt)));
   CVTM_TRY(cvt->global_count > 0
                ? cvtm_site_tree_create_part(device, cvt->domain, n, cvt->global_count, &cvt->tree)
@@ -272,19 +271,8 @@ cvtm_status cvtm_cvt_find_density(cvtm_cvt *cvt, const float **density, float **
 cvtm_status cvtm_cvt_prepare_labels(cvtm_cvt *cvt) {
   if (cvt->voronoi) return CVTM_OK;
   cvtm_device *device = cvt->device;
-  size_t bytes = 0;
-  void *workspace = NULL;
   cvtm_status status = cvtm_device_allocate_arrays(device, label_arrays(cvt));
-  if (status == CVTM_OK)
-    status = cvtm_sort_workspace(device, count_plan_pixels(cvt->domain), &bytes);
-  if (status == CVTM_OK && bytes > cvt->workspace_bytes) {
-    status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
-    if (status == CVTM_OK) {
-      cvtm_device_free(device, cvt->workspace);
-      cvt->workspace = workspace;
-      cvt->workspace_bytes = bytes;
-    }
-  }
+  if (status == CVTM_OK) status = cvtm_sort_reserve(device, count_plan_pixels(cvt->domain));
   if (status == CVTM_OK)
     status = cvtm_voronoi_create(device, cvt->domain, cvt->capacity, &cvt->voronoi);
   if (status != CVTM_OK) release_labels(cvt);

@@ -64,8 +64,6 @@ typedef struct cvtm_solve {
   uint64_t *keys, *keys_alt;
   int32_t *order, *order_alt;
   int64_t *moved;
-  void *workspace; /* workspace of the sort */
-  size_t workspace_bytes;
   struct cvtm_checkpoint *checkpoint; /* NULL: none */
   cvtm_solve_state state;
 } cvtm_solve;

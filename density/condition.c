@@ -342,11 +342,7 @@ static cvtm_status grade(work *w, cvtm_condition_result *result) {
 /* Finds the largest value of w->rho; overwrites w->u. */
 static cvtm_status find_largest(const work *w, double *largest) {
   const int64_t count = (int64_t)w->width * w->height;
-  size_t bytes = 0;
-  void *workspace = NULL;
-  CVTM_TRY(cvtm_reduce_workspace(w->device, count, &bytes));
-  CVTM_TRY(cvtm_device_scratch(w->device, bytes, &workspace));
-  CVTM_TRY(cvtm_reduce(w->device, CVTM_REDUCE_MAX, w->rho, count, w->u, workspace, bytes));
+  CVTM_TRY(cvtm_reduce(w->device, CVTM_REDUCE_MAX, w->rho, count, w->u));
   return cvtm_device_copy_out(w->device, largest, w->u, sizeof *largest);
 }
 

@@ -1,7 +1,7 @@
 #include "jfa/site_tree.h"
 
-#include "base/select.h"
 #include "base/primitives.h"
+#include "base/select.h"
 #include "jfa/site_tree_kernels.h"
 
 #include <stdlib.h>
@@ -72,7 +72,6 @@ static cvtm_arrays tree_arrays(cvtm_site_tree *tree) {
       CVTM_ARRAY(a->done, cuda),
       CVTM_ARRAY(a->ended, cuda),
       CVTM_ARRAY(a->fullest, cuda),
-      {&a->workspace, (int64_t)a->workspace_bytes, 1},
   }};
 }
 
@@ -80,9 +79,8 @@ static cvtm_status allocate_tree(cvtm_site_tree *tree) {
   cvtm_device *device = tree->device;
   cvtm_site_tree_arrays *a = &tree->arrays;
   const int cuda = on_cuda(tree);
-  CVTM_TRY(cuda ? CVTM_OK : cvtm_sort_workspace(device, tree->capacity, &a->workspace_bytes));
   CVTM_TRY(cvtm_device_allocate_arrays(device, tree_arrays(tree)));
-  if (!cuda) return CVTM_OK;
+  if (!cuda) return cvtm_sort_reserve(device, tree->capacity);
   const size_t counts = (size_t)most_bins(tree), tiles = (size_t)most_tiles(tree);
   CVTM_TRY(cvtm_device_fill(device, a->bin_count, 0, counts * sizeof *a->bin_count));
   CVTM_TRY(cvtm_device_fill(device, a->bin_head, 0xFF, counts * sizeof *a->bin_head));

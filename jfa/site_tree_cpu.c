@@ -46,7 +46,7 @@ static cvtm_status sort_cpu(cvtm_device *device, const cvtm_site_tree_arrays *tr
   const int threads = cvtm_device_threads(device);
   encode(tree, threads, sites);
   CVTM_TRY(cvtm_sort_pairs(device, tree->keys, tree->index, tree->keys_alt, tree->order,
-                           tree->count, 64, tree->workspace, tree->workspace_bytes));
+                           tree->count, 64));
   gather_sites(tree, threads, sites);
   find_starts(tree, threads);
   find_spacings(tree, threads);

@@ -20,10 +20,7 @@ typedef struct cvtm_site_tree_arrays {
   /* Scratch of both devices. keys: codes; order: an array of the sort, or chains of sites. */
   uint64_t *keys;
   int32_t *order;
-  /* Scratch of the CPU's radix sort. */
-  uint64_t *keys_alt;
-  void *workspace;
-  size_t workspace_bytes;
+  uint64_t *keys_alt; /* scratch of the CPU's radix sort */
   /* Scratch of CUDA. Between sorts all entries of bin_head are -1, and all entries of the other
    * arrays are 0. */
   int32_t *bin_count;             /* sites of each bin */

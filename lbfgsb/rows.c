@@ -5,25 +5,20 @@
 
 static cvtm_arrays arrays_of(cvtm_lbfgsb_list *list, int64_t n, int sorts, int on_cuda) {
   const int64_t sorted = sorts ? n : 0, flagged = on_cuda ? n : 0;
-  return (cvtm_arrays){{CVTM_ARRAY(list->rows, n),
-                        CVTM_ARRAY(list->flags, flagged),
-                        CVTM_ARRAY(list->places, flagged + 1),
-                        CVTM_ARRAY(list->other_rows, sorted),
-                        CVTM_ARRAY(list->other_keys, sorted),
-                        {&list->workspace, (int64_t)list->workspace_bytes, 1}}};
+  return (cvtm_arrays){{CVTM_ARRAY(list->rows, n), CVTM_ARRAY(list->flags, flagged),
+                        CVTM_ARRAY(list->places, flagged + 1), CVTM_ARRAY(list->other_rows, sorted),
+                        CVTM_ARRAY(list->other_keys, sorted)}};
 }
 
 cvtm_status cvtm_lbfgsb_list_create(cvtm_device *device, int64_t n, int sorts,
                                     cvtm_lbfgsb_list *list) {
   const int on_cuda = cvtm_device_get_kind(device) == CVTM_DEVICE_CUDA;
-  size_t sort = 0, scan = 0;
   if (n > INT32_MAX)
     return cvtm_fail(cvtm_device_error(device), CVTM_ERROR_ARGUMENT,
                      "a process has %lld variables; its lists hold at most %d", (long long)n,
                      INT32_MAX);
-  if (sorts) CVTM_TRY(cvtm_sort_workspace(device, n, &sort));
-  if (on_cuda) CVTM_TRY(cvtm_scan_workspace(device, n, &scan));
-  list->workspace_bytes = sort > scan ? sort : scan;
+  if (sorts) CVTM_TRY(cvtm_sort_reserve(device, n));
+  if (on_cuda) CVTM_TRY(cvtm_scan_reserve(device, n));
   return cvtm_device_allocate_arrays(device, arrays_of(list, n, sorts, on_cuda));
 }
 
@@ -39,8 +34,7 @@ cvtm_status cvtm_lbfgsb_list_breakpoints(cvtm_device *device, const cvtm_lbfgsb_
   /* positive doubles sort correctly by their bits as integers; the rows are ascending and the sort
    * is stable, so equal t keep the order of rows */
   return cvtm_sort_pairs(device, (uint64_t *)(void *)arrays->breakpoints, list->rows,
-                         list->other_keys, list->other_rows, *count, 64, list->workspace,
-                         list->workspace_bytes);
+                         list->other_keys, list->other_rows, *count, 64);
 }
 
 static cvtm_status check_rows(cvtm_device *device, const double *lower, const double *upper,

@@ -36,15 +36,13 @@ cvtm_status cvtm_lbfgsb_cpu_read_rows(cvtm_device *device, const cvtm_lbfgsb_arr
 
 /* --- checks and lists ------------------------------------------------------------------------- */
 
-/* A list of rows and its workspace, in device memory for n rows. */
+/* A list of rows and what making it needs, in device memory for n rows. */
 typedef struct cvtm_lbfgsb_list {
   int32_t *rows;
   int32_t *flags;  /* CUDA */
   int64_t *places; /* CUDA */
   int32_t *other_rows;
   uint64_t *other_keys;
-  void *workspace;
-  size_t workspace_bytes;
 } cvtm_lbfgsb_list;
 
 /* The result of a check. Zero it before the check. */

@@ -63,8 +63,7 @@ static cvtm_status list_rows_cuda(cvtm_device *device, const cvtm_lbfgsb_list *l
   const unsigned blocks = cvtm_cuda_blocks(arrays->n, THREADS);
   select_kernel<<<blocks, THREADS, 0, stream>>>(*arrays, *arrays->state, which, list->flags);
   CVTM_TRY(cvtm_cuda_launched(device, "select_kernel"));
-  CVTM_TRY(cvtm_scan_64(device, list->flags, arrays->n, list->places, list->workspace,
-                        list->workspace_bytes));
+  CVTM_TRY(cvtm_scan_64(device, list->flags, arrays->n, list->places));
   list_kernel<<<blocks, THREADS, 0, stream>>>(
       *arrays, list->flags, list->places, list->rows,
       which == CVTM_ROWS_WINDOW ? arrays->breakpoints : nullptr);

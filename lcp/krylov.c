@@ -10,8 +10,6 @@ struct cvtm_krylov {
   const cvtm_krylov_table *table;
   cvtm_krylov_setup setup;
   cvtm_krylov_view view;
-  void *workspace; /* workspace of the dot products */
-  size_t workspace_bytes;
   cvtm_loop *loop;
 };
 
@@ -21,7 +19,7 @@ static cvtm_status krylov_pass(const cvtm_krylov *k, cvtm_krylov_pass pass) {
 
 static cvtm_status krylov_dot(const cvtm_krylov *k, const double *x, const double *y,
                               double *result) {
-  return cvtm_dot(k->device, x, y, k->view.n, result, k->workspace, k->workspace_bytes);
+  return cvtm_dot(k->device, x, y, k->view.n, result);
 }
 
 static cvtm_status apply_operator(const cvtm_krylov *k, double *direction, double *preconditioned,
@@ -65,8 +63,7 @@ static cvtm_status allocate_krylov(cvtm_krylov *k) {
   /* the first CVTM_KRYLOV_KEEP does not set `best` if the residual is NaN */
   if (w->best != NULL)
     CVTM_TRY(cvtm_device_fill(k->device, w->best, 0, (size_t)w->n * sizeof(double)));
-  CVTM_TRY(cvtm_reduce_workspace(k->device, w->n, &k->workspace_bytes));
-  return cvtm_device_allocate(k->device, (int64_t)k->workspace_bytes, 1, &k->workspace);
+  return cvtm_reduce_reserve(k->device, w->n);
 }
 
 cvtm_status cvtm_krylov_create(cvtm_device *device, const cvtm_krylov_setup *setup,
@@ -99,7 +96,6 @@ void cvtm_krylov_destroy(cvtm_krylov *k) {
   if (w->s_hat != w->p_hat) cvtm_device_free(k->device, w->s_hat);
   cvtm_device_free(k->device, w->best);
   cvtm_device_free_arrays(k->device, krylov_arrays(k));
-  cvtm_device_free(k->device, k->workspace);
   free(k);
 }
 

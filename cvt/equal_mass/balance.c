@@ -195,8 +195,7 @@ static cvtm_status solve_system(cvtm_power *p, double tolerance, cvtm_power_effo
 
 static cvtm_status find_slope(cvtm_power *p, double *slope) {
   cvtm_cvt *cvt = p->cvt;
-  CVTM_TRY(cvtm_dot(cvt->device, p->deficit, p->step, p->count, p->figures, cvt->workspace,
-                    cvt->workspace_bytes));
+  CVTM_TRY(cvtm_dot(cvt->device, p->deficit, p->step, p->count, p->figures));
   return cvtm_device_copy_out(cvt->device, slope, p->figures, sizeof *slope);
 }
 

@@ -97,8 +97,7 @@ static cvtm_status check_distinct(cvtm_cvt *cvt, int64_t count) {
 static cvtm_status correct(equal_mass_run *r, double *value, double *gradient) {
   cvtm_cvt *cvt = r->task.cvt;
   CVTM_TRY(r->power->table->correct(r->power, r->task.fixed, gradient));
-  return cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, r->task.count, value + 1,
-                     cvt->workspace, cvt->workspace_bytes);
+  return cvtm_reduce(cvt->device, CVTM_REDUCE_MAX, cvt->distance, r->task.count, value + 1);
 }
 
 /* Evaluates the transport cost at x; NaN where the masses cannot be balanced. */

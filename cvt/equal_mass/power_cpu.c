@@ -380,11 +380,10 @@ static cvtm_status figures_cpu(cvtm_power *power, const double *weight) {
                     {CVTM_REDUCE_MAX_ABS, power->deficit, power->figures + 2},
                     {CVTM_REDUCE_SUM, power->empty, power->figures + 4}};
   power->figures[5] = (double)*power->edges;
-  CVTM_TRY(cvtm_dot(device, power->deficit, power->deficit, n, power->figures + 3, cvt->workspace,
-                    cvt->workspace_bytes));
+  CVTM_TRY(cvtm_dot(device, power->deficit, power->deficit, n, power->figures + 3));
   for (size_t k = 0; k < sizeof reductions / sizeof reductions[0]; ++k)
-    CVTM_TRY(cvtm_reduce(device, reductions[k].reduction, reductions[k].x, n, reductions[k].result,
-                         cvt->workspace, cvt->workspace_bytes));
+    CVTM_TRY(
+        cvtm_reduce(device, reductions[k].reduction, reductions[k].x, n, reductions[k].result));
   return CVTM_OK;
 }
 
@@ -399,7 +398,7 @@ static double dot_vectors(const void *context, const double *a, const double *b)
   const cvtm_power *power = context;
   const cvtm_cvt *cvt = power->cvt;
   double sum = 0;
-  (void)cvtm_dot(cvt->device, a, b, power->count, &sum, cvt->workspace, cvt->workspace_bytes);
+  (void)cvtm_dot(cvt->device, a, b, power->count, &sum);
   return sum;
 }
 
@@ -470,8 +469,7 @@ static cvtm_status solve_cpu(cvtm_power *power, double tolerance, int32_t max_it
   const cvtm_cg_vectors vectors = {power->step, power->residual, power->preconditioned,
                                    power->direction, power->product};
   double sum = 0;
-  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, power->deficit, power->count, &sum,
-                       cvt->workspace, cvt->workspace_bytes));
+  CVTM_TRY(cvtm_reduce(cvt->device, CVTM_REDUCE_SUM, power->deficit, power->count, &sum));
   for (int64_t i = 0; i < power->count; ++i)
     power->residual[i] = power->deficit[i] - sum / (double)power->count;
   *power->iterations = cvtm_cg_solve(&system, &vectors, tolerance, max_iterations).iteration;

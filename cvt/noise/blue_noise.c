@@ -33,19 +33,14 @@ static cvtm_arrays kernel_arrays(cvtm_kernel_cells *c, int sorts) {
       CVTM_ARRAY(c->order_alt, sorted),
       CVTM_ARRAY(c->cell_count, sorts ? most : 0),
       CVTM_ARRAY(c->least, 1),
-      {&c->workspace, (int64_t)c->workspace_bytes, 1},
   }};
 }
 
-static cvtm_status find_workspace(cvtm_device *device, cvtm_kernel_cells *c) {
-  size_t sort = 0, scan = 0, reduce = 0;
-  cvtm_status status = cvtm_sort_workspace(device, c->capacity, &sort);
-  if (status == CVTM_OK)
-    status = cvtm_scan_workspace(device, cvtm_kernel_most_cells(c->capacity), &scan);
-  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, c->capacity, &reduce);
-  sort = sort > scan ? sort : scan;
-  c->workspace_bytes = sort > reduce ? sort : reduce;
-  return status;
+/* The sums are part of an objective, which CUDA captures. */
+static cvtm_status reserve_workspace(cvtm_device *device, int64_t capacity) {
+  CVTM_TRY(cvtm_sort_reserve(device, capacity));
+  CVTM_TRY(cvtm_scan_reserve(device, cvtm_kernel_most_cells(capacity)));
+  return cvtm_reduce_reserve(device, capacity);
 }
 
 /* Zeroes the arrays, because lanes read beyond the last source. */
@@ -69,7 +64,7 @@ cvtm_status cvtm_kernels_create(cvtm_device *device, cvtm_domain domain, int64_t
   k->table = CVTM_TABLE(device, cvtm_noise_table);
   k->cells.domain = domain;
   k->cells.capacity = capacity;
-  cvtm_status status = sorts ? find_workspace(device, &k->cells) : CVTM_OK;
+  cvtm_status status = sorts ? reserve_workspace(device, capacity) : CVTM_OK;
   if (status == CVTM_OK)
     status = cvtm_device_allocate_arrays(device, kernel_arrays(&k->cells, sorts));
   if (status == CVTM_OK) status = clear(device, &k->cells);
@@ -122,7 +117,6 @@ static cvtm_arrays noise_arrays(cvtm_noise_points *p) {
       CVTM_ARRAY(p->source, p->count),
       CVTM_ARRAY(p->sum, p->count),
       CVTM_ARRAY(p->term, p->count),
-      {&p->workspace, (int64_t)p->workspace_bytes, 1},
   }};
 }
 
@@ -132,7 +126,6 @@ static cvtm_status allocate_points(cvtm_device *device, const cvtm_target *targe
   const size_t bytes = (size_t)target->columns * (size_t)target->rows * sizeof(double);
   p->target = *target;
   p->target.log_width = p->target.potential = NULL;
-  CVTM_TRY(cvtm_reduce_workspace(device, p->count, &p->workspace_bytes));
   CVTM_TRY(cvtm_device_allocate_arrays(device, noise_arrays(p)));
   CVTM_TRY(cvtm_device_copy_in(device, p->target.log_width, target->log_width, bytes));
   return cvtm_device_copy_in(device, p->target.potential, target->potential, bytes);

@@ -57,8 +57,7 @@ cvtm_status divide_into_classes(cvtm_device *device, const cvtm_kernel_cells *ce
   cvtm_status status =
       launch_rows<copy_variance, THREADS>(device, "variances", 0, count, source, cells->strength);
   if (status == CVTM_OK)
-    status = cvtm_reduce(device, CVTM_REDUCE_MIN, cells->strength, count, cells->least,
-                         cells->workspace, cells->workspace_bytes);
+    status = cvtm_reduce(device, CVTM_REDUCE_MIN, cells->strength, count, cells->least);
   if (status == CVTM_OK)
     status =
         cvtm_device_fill(device, cells->classes, 0, CVTM_WIDTH_CLASSES * sizeof *cells->classes);
@@ -82,10 +81,9 @@ cvtm_status sort_cuda(cvtm_device *device, const cvtm_kernel_cells *cells,
   CVTM_TRY(cvtm_device_fill(device, cells->cell_count, 0,
                             static_cast<size_t>(most) * sizeof *cells->cell_count));
   CVTM_TRY(launch_rows<find_cell, THREADS>(device, "cells", 0, count, *cells, source));
-  CVTM_TRY(cvtm_scan_64(device, cells->cell_count, most, cells->starts, cells->workspace,
-                        cells->workspace_bytes));
+  CVTM_TRY(cvtm_scan_64(device, cells->cell_count, most, cells->starts));
   CVTM_TRY(cvtm_sort_pairs(device, cells->keys, cells->order, cells->keys_alt, cells->order_alt,
-                           count, bits_of_cells(cells), cells->workspace, cells->workspace_bytes));
+                           count, bits_of_cells(cells)));
   return launch_rows<store_source, THREADS>(device, "store", 0, count, *cells, source);
 }
 
@@ -150,8 +148,7 @@ cvtm_status gradient_cuda(cvtm_device *device, const cvtm_noise_points *points, 
                           double *g) {
   CVTM_TRY(
       launch_rows<cvtm_noise_gradient, THREADS>(device, "gradient", 0, points->count, *points, g));
-  return cvtm_reduce(device, CVTM_REDUCE_SUM, points->term, points->count, f, points->workspace,
-                     points->workspace_bytes);
+  return cvtm_reduce(device, CVTM_REDUCE_SUM, points->term, points->count, f);
 }
 
 CVTM_NOISE_PHASES(CVTM_PHASE_CUDA)

@@ -46,8 +46,6 @@ typedef struct cvtm_kernel_cells {
   uint64_t *keys, *keys_alt;
   int32_t *order_alt, *cell_count;
   double *least; /* the least variance */
-  void *workspace;
-  size_t workspace_bytes;
 } cvtm_kernel_cells;
 
 /* --- cells ------------------------------------------------------------------------------- */
@@ -240,8 +238,6 @@ typedef struct cvtm_noise_points {
   cvtm_kernel_source *source; /* each point's kernel */
   cvtm_kernel_sum *sum;       /* the sum over all kernels at each point */
   double *term;               /* each point's contribution to the energy */
-  void *workspace;            /* workspace of cvtm_reduce */
-  size_t workspace_bytes;
 } cvtm_noise_points;
 
 /* A list of phases (base/phases.h). */

@@ -128,9 +128,6 @@ static cvtm_arrays plan_arrays(cvtm_sphere_plan *p, int64_t map_size) {
     next->count = (n - 1) / cvtm_sphere_span(level) + 1;
     next->size = sizeof *p->work.tree.balls[level];
   }
-  a.array[12 + p->work.tree.levels].memory = (void **)&p->workspace;
-  a.array[12 + p->work.tree.levels].count = (int64_t)p->workspace_bytes;
-  a.array[12 + p->work.tree.levels].size = 1;
   return a;
 }
 
@@ -147,14 +144,10 @@ cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_map *
   p->count = p->work.tree.count = count;
   while (p->work.tree.levels == 0 || cvtm_sphere_span(p->work.tree.levels - 1) < count)
     ++p->work.tree.levels;
-  size_t sort = 0, reduce = 0;
-  cvtm_status status = cvtm_sort_workspace(device, count, &sort);
-  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, count, &reduce);
-  if (status != CVTM_OK) return status;
-  p->workspace_bytes = sort > reduce ? sort : reduce;
+  CVTM_TRY(cvtm_reduce_reserve(device, count));
   const int64_t map_size = map->value == NULL ? 0 : 6 * (int64_t)map->side * map->side;
   p->device = device;
-  status = cvtm_device_allocate_arrays(device, plan_arrays(p, map_size));
+  cvtm_status status = cvtm_device_allocate_arrays(device, plan_arrays(p, map_size));
   p->work.map = *map;
   p->work.tree.sites = p->work.sites;
   if (status == CVTM_OK && map->value != NULL) {
@@ -176,8 +169,7 @@ cvtm_status cvtm_sphere_plan_put(cvtm_sphere_plan *p, const double *sites, int64
     status = cvtm_device_copy_in(p->device, p->work.sites, sites, 3 * (size_t)n * sizeof *sites);
   if (status == CVTM_OK) status = p->table->keys(p->device, p->work.sites, n, keys, p->order);
   if (status == CVTM_OK)
-    status = cvtm_sort_pairs(p->device, keys, p->order, keys_alt, order_alt, n, 63, p->workspace,
-                             p->workspace_bytes);
+    status = cvtm_sort_pairs(p->device, keys, p->order, keys_alt, order_alt, n, 63);
   if (status == CVTM_OK)
     status = p->table->gather(p->device, p->work.sites, p->order, n, p->x, p->work.hints);
   if (status == CVTM_OK) status = cvtm_device_synchronize(p->device);
@@ -262,10 +254,8 @@ cvtm_status cvtm_sphere_plan_evaluate(cvtm_sphere_plan *p, const double *x, doub
     CVTM_TRY(
         p->table->balls(p->device, &p->work, level, (p->count - 1) / cvtm_sphere_span(level) + 1));
   CVTM_TRY(p->table->cells(p->device, &p->work, x, gradient));
-  CVTM_TRY(cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.energy, p->count, value, p->workspace,
-                       p->workspace_bytes));
-  return cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.open, p->count, value + 1, p->workspace,
-                     p->workspace_bytes);
+  CVTM_TRY(cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.energy, p->count, value));
+  return cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.open, p->count, value + 1);
 }
 
 cvtm_status cvtm_sphere_plan_lloyd(cvtm_sphere_plan *p, int steps) {
@@ -295,8 +285,7 @@ cvtm_status cvtm_sphere_plan_descend(cvtm_sphere_plan *p, const cvtm_sphere_opti
                                      cvtm_lbfgsb_result *result) {
   cvtm_status status = cvtm_sphere_plan_evaluate(p, p->x, p->value, p->gradient);
   if (status == CVTM_OK)
-    status = cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.mass, p->count, p->value + 2,
-                         p->workspace, p->workspace_bytes);
+    status = cvtm_reduce(p->device, CVTM_REDUCE_SUM, p->work.mass, p->count, p->value + 2);
   double mass = 0;
   if (status == CVTM_OK) status = cvtm_device_copy_out(p->device, &mass, p->value + 2, sizeof mass);
   if (status == CVTM_OK)

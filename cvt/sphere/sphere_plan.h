@@ -22,8 +22,6 @@ typedef struct cvtm_sphere_plan {
   unsigned char *fixed;
   double *x, *gradient, *value, *scale; /* 3 * count; value: 4 */
   int32_t *order;                       /* count: the caller's index of each site */
-  void *workspace;
-  size_t workspace_bytes;
 } cvtm_sphere_plan;
 
 cvtm_status cvtm_sphere_plan_create(cvtm_device *device, const cvtm_sphere_map *map, int64_t count,

@@ -376,19 +376,14 @@ static cvtm_status find_aspect(const cvtm_grid_solver *s, const cvtm_lcp_grid *g
   const int64_t across = (grid->width + 1) * grid->height, down = grid->width * (grid->height + 1);
   cvtm_device *device = s->head.device;
   double squares[2] = {0, 0}, *result = NULL;
-  void *workspace = NULL;
-  size_t bytes = 0;
   *aspect = 1;
-  cvtm_status status = cvtm_reduce_workspace(device, across > down ? across : down, &bytes);
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, (int64_t)bytes, 1, &workspace);
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, 2, CVTM_TYPED(result));
+  cvtm_status status = cvtm_device_allocate(device, 2, CVTM_TYPED(result));
   if (status == CVTM_OK)
-    status = cvtm_dot(device, grid->horizontal, grid->horizontal, across, result, workspace, bytes);
+    status = cvtm_dot(device, grid->horizontal, grid->horizontal, across, result);
   if (status == CVTM_OK)
-    status = cvtm_dot(device, grid->vertical, grid->vertical, down, result + 1, workspace, bytes);
+    status = cvtm_dot(device, grid->vertical, grid->vertical, down, result + 1);
   if (status == CVTM_OK) status = cvtm_device_copy_out(device, squares, result, sizeof squares);
   cvtm_device_free(device, result);
-  cvtm_device_free(device, workspace);
   const double found = sqrt(squares[0] / (double)across) / sqrt(squares[1] / (double)down);
   if (found > 0 && isfinite(found)) *aspect = found;
   return status;

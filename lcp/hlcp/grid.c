@@ -24,8 +24,6 @@ struct cvtm_hlcp_grid {
   int64_t parts;      /* number of parts over which squares are summed */
   double *diagonal;   /* device memory */
   double *best, *sum; /* device memory: the best x so far; a sum */
-  void *workspace;
-  size_t workspace_bytes;
 };
 
 static cvtm_arrays grid_arrays(cvtm_hlcp_grid *h) {
@@ -55,9 +53,7 @@ cvtm_status cvtm_hlcp_grid_create(cvtm_device *device, int64_t width, int64_t he
     h->parts = h->table->pixel_parts(width, height);
     status = cvtm_device_allocate_arrays(device, grid_arrays(h));
   }
-  if (status == CVTM_OK) status = cvtm_reduce_workspace(device, h->parts, &h->workspace_bytes);
-  if (status == CVTM_OK)
-    status = cvtm_device_allocate(device, (int64_t)h->workspace_bytes, 1, &h->workspace);
+  if (status == CVTM_OK) status = cvtm_reduce_reserve(device, h->parts);
   if (status != CVTM_OK) {
     cvtm_hlcp_grid_destroy(h);
     return status;
@@ -70,13 +66,11 @@ void cvtm_hlcp_grid_destroy(cvtm_hlcp_grid *h) {
   if (h == NULL) return;
   cvtm_lcp_destroy(h->linear);
   cvtm_device_free_arrays(h->device, grid_arrays(h));
-  cvtm_device_free(h->device, h->workspace);
   free(h);
 }
 
 static cvtm_status sum_parts(cvtm_hlcp_grid *h, const double *part, double *sum) {
-  CVTM_TRY(cvtm_reduce(h->device, CVTM_REDUCE_SUM, part, h->parts, h->sum, h->workspace,
-                       h->workspace_bytes));
+  CVTM_TRY(cvtm_reduce(h->device, CVTM_REDUCE_SUM, part, h->parts, h->sum));
   return cvtm_device_copy_out(h->device, sum, h->sum, sizeof *sum);
 }
 

@@ -271,8 +271,7 @@ static cvtm_arrays hlcp_arrays(cvtm_hlcp *h) {
 }
 
 static cvtm_status allocate_hlcp(cvtm_hlcp *h) {
-  CVTM_TRY(cvtm_reduce_workspace(h->device, h->arrays.n, &h->workspace_bytes));
-  CVTM_TRY(cvtm_device_allocate(h->device, (int64_t)h->workspace_bytes, 1, &h->workspace));
+  CVTM_TRY(cvtm_reduce_reserve(h->device, h->arrays.n));
   CVTM_TRY(cvtm_device_allocate_arrays(h->device, hlcp_arrays(h)));
   h->host_state = malloc(sizeof *h->host_state);
   if (h->host_state == NULL)
@@ -323,7 +322,6 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
   cvtm_sell_free(h->device, &h->arrays.systems.lower);
   cvtm_sell_free(h->device, &h->arrays.a);
   cvtm_sell_free(h->device, &h->arrays.b);
-  cvtm_device_free(h->device, h->workspace);
   cvtm_device_free(h->device, h->omega);
   cvtm_device_free_arrays(h->device, hlcp_arrays(h));
   free(h->host_state);
@@ -335,8 +333,7 @@ void cvtm_hlcp_destroy(cvtm_hlcp *h) {
 /* Reduces n doubles in device memory to one double in host memory. */
 static cvtm_status reduce_to_host(cvtm_hlcp *h, cvtm_reduction reduction, const double *values,
                                   double *result) {
-  CVTM_TRY(cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced, h->workspace,
-                       h->workspace_bytes));
+  CVTM_TRY(cvtm_reduce(h->device, reduction, values, h->arrays.n, h->reduced));
   return cvtm_device_copy_out(h->device, result, h->reduced, sizeof *result);
 }
 

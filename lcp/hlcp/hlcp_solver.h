@@ -14,8 +14,6 @@ struct cvtm_hlcp {
   cvtm_loop *loop;
   cvtm_hlcp_newton *newton; /* NULL for the multisplitting methods */
   double *own_x, *q, *omega, *reduced;
-  void *workspace;
-  size_t workspace_bytes;
   cvtm_hlcp_state *host_state; /* copy in host memory, as of the last poll */
   double setup_seconds;
 };

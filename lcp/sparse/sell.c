@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A CSR matrix in device memory, and the workspace of its conversion. */
+/* A CSR matrix in device memory, and the sizes of slices. */
 typedef struct conversion {
   cvtm_csr csr;
   int64_t entries;
   int is_borrowed; /* the arrays belong to the caller */
   int32_t *counts;
-  void *workspace;
-  size_t workspace_bytes;
 } conversion;
 
 static cvtm_arrays csr_arrays(conversion *work) {
@@ -28,7 +26,6 @@ static cvtm_arrays csr_arrays(conversion *work) {
 static void conversion_close(cvtm_device *device, conversion *work) {
   if (!work->is_borrowed) cvtm_device_free_arrays(device, csr_arrays(work));
   cvtm_device_free(device, work->counts);
-  cvtm_device_free(device, work->workspace);
 }
 
 static cvtm_status copy_csr_in(cvtm_device *device, const cvtm_csr *matrix, conversion *work) {
@@ -50,8 +47,6 @@ static cvtm_status conversion_open(cvtm_device *device, const cvtm_csr *matrix, 
   *work = (conversion){.csr = {.rows = matrix->rows, .columns = matrix->columns},
                        .entries = matrix->row_start[matrix->rows]};
   CVTM_TRY(cvtm_device_allocate(device, matrix->rows + 1, CVTM_TYPED(work->counts)));
-  CVTM_TRY(cvtm_scan_workspace(device, matrix->rows, &work->workspace_bytes));
-  CVTM_TRY(cvtm_device_allocate(device, (int64_t)work->workspace_bytes, 1, &work->workspace));
   return copy_csr_in(device, matrix, work);
 }
 
@@ -61,8 +56,7 @@ static cvtm_status fill_sell(cvtm_device *device, const cvtm_sell_order *order, 
   const cvtm_sell_table *table = CVTM_TABLE(device, cvtm_sell_table);
   CVTM_TRY(cvtm_device_allocate(device, slices + 1, CVTM_TYPED(sell->slice_start)));
   CVTM_TRY(table->slice_sizes(device, &work->csr, order, sell->uniform, work->counts));
-  CVTM_TRY(cvtm_scan_64(device, work->counts, slices, sell->slice_start, work->workspace,
-                        work->workspace_bytes));
+  CVTM_TRY(cvtm_scan_64(device, work->counts, slices, sell->slice_start));
   CVTM_TRY(cvtm_device_copy_out(device, &sell->entries, sell->slice_start + slices,
                                 sizeof sell->entries));
   CVTM_TRY(

@@ -80,15 +80,10 @@ static cvtm_status sort_keys(uint64_t *keys, int32_t *index, int64_t count, cvtm
     return CVTM_OK;
   }
   cvtm_device *cpu = NULL;
-  size_t bytes = 0;
   CVTM_TRY(cvtm_device_create("cpu", omp_get_max_threads(), &cpu, error));
-  cvtm_status status = cvtm_sort_workspace(cpu, count, &bytes);
-  void *workspace = malloc(bytes);
-  if (workspace == NULL) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory to sort points");
-  if (status == CVTM_OK)
-    status = cvtm_sort_pairs(cpu, keys, index, keys + count, index + count, count,
-                             CVTM_STAR_KEY_BITS, workspace, bytes);
-  free(workspace);
+  const cvtm_status status =
+      cvtm_sort_pairs(cpu, keys, index, keys + count, index + count, count, CVTM_STAR_KEY_BITS);
+  if (status != CVTM_OK) cvtm_fail(error, status, "no memory to sort points");
   cvtm_device_destroy(cpu);
   return status;
 }

@@ -33,8 +33,6 @@ struct cvtm_device_delaunay {
   cvtm_star_counts *counts;
   cvtm_star_output output;
   cvtm_star_corners *triangles;
-  void *workspace;
-  size_t workspace_bytes;
   double *weights; /* per point; NULL, as are the next fields, without weights */
   int64_t *weight, *heaviest;
   int32_t *link;
@@ -69,7 +67,6 @@ static cvtm_arrays delaunay_arrays(cvtm_device_delaunay *d) {
       CVTM_ARRAY(out->fan_start, n),
       CVTM_ARRAY(out->fan_count, n),
       CVTM_ARRAY(d->triangles, 2 * n),
-      {&d->workspace, (int64_t)d->workspace_bytes, 1},
   }};
 }
 
@@ -88,12 +85,6 @@ static cvtm_status allocate_weights(cvtm_device_delaunay *d) {
 }
 
 static cvtm_status allocate_stars(cvtm_device_delaunay *d) {
-  size_t sort = 0, scan = 0, reduce = 0;
-  CVTM_TRY(cvtm_sort_workspace(d->device, d->count, &sort));
-  CVTM_TRY(cvtm_scan_workspace(d->device, d->count, &scan));
-  CVTM_TRY(cvtm_reduce_workspace(d->device, d->count, &reduce));
-  d->workspace_bytes = sort > scan ? sort : scan;
-  if (reduce > d->workspace_bytes) d->workspace_bytes = reduce;
   cvtm_status status = cvtm_device_allocate_arrays(d->device, delaunay_arrays(d));
   d->output.room = (int32_t)(2 * d->count);
   d->output.counts = d->counts;
@@ -130,11 +121,9 @@ double *cvtm_device_delaunay_points(const cvtm_device_delaunay *d) { return d->p
 static cvtm_status bound_weights(cvtm_device_delaunay *d, double *least, double *range) {
   cvtm_device *device = d->device;
   double most = 0, *result = (double *)d->sums;
-  CVTM_TRY(cvtm_reduce(device, CVTM_REDUCE_MIN, d->weights, d->count, result, d->workspace,
-                       d->workspace_bytes));
+  CVTM_TRY(cvtm_reduce(device, CVTM_REDUCE_MIN, d->weights, d->count, result));
   CVTM_TRY(cvtm_device_copy_out(device, least, result, sizeof *least));
-  CVTM_TRY(cvtm_reduce(device, CVTM_REDUCE_MAX, d->weights, d->count, result, d->workspace,
-                       d->workspace_bytes));
+  CVTM_TRY(cvtm_reduce(device, CVTM_REDUCE_MAX, d->weights, d->count, result));
   CVTM_TRY(cvtm_device_copy_out(device, &most, result, sizeof most));
   *range = most - *least;
   if (!(fabs(*least) <= CVTM_LARGEST_COORDINATE && fabs(most) <= CVTM_LARGEST_COORDINATE))
@@ -174,7 +163,7 @@ static cvtm_status sort_points(cvtm_device_delaunay *d, cvtm_grid_point *most,
   most->y = cvtm_snap_coordinate(&snapping.y, &top);
   CVTM_TRY(d->table->snap(device, snapping, d->points, d->count, d->keys, d->index));
   return cvtm_sort_pairs(device, d->keys, d->index, d->keys_alt, d->index_alt, d->count,
-                         CVTM_STAR_KEY_BITS, d->workspace, d->workspace_bytes);
+                         CVTM_STAR_KEY_BITS);
 }
 
 /* Sets the weight and the vertex of each point of the tree, and the largest weight in each square;
@@ -200,7 +189,7 @@ static cvtm_status make_tree(cvtm_device_delaunay *d, cvtm_star_tree *tree) {
   cvtm_star_scale scale = {0, 0};
   CVTM_TRY(sort_points(d, &most, &scale));
   CVTM_TRY(table->mark(device, d->keys, n, d->is_distinct));
-  CVTM_TRY(cvtm_scan_64(device, d->is_distinct, n, d->sums, d->workspace, d->workspace_bytes));
+  CVTM_TRY(cvtm_scan_64(device, d->is_distinct, n, d->sums));
   CVTM_TRY(table->compact(device, d->keys, d->index, d->is_distinct, d->sums, n, d->tree_keys,
                           d->place, d->vertex));
   CVTM_TRY(cvtm_device_copy_out(device, &d->distinct, d->sums + n, sizeof d->distinct));
@@ -311,8 +300,7 @@ static int is_complete(const cvtm_device_delaunay *d, const cvtm_star_counts *co
 }
 
 static cvtm_status collect_triangles(cvtm_device_delaunay *d) {
-  CVTM_TRY(cvtm_scan_64(d->device, d->output.fan_count, d->count, d->sums, d->workspace,
-                        d->workspace_bytes));
+  CVTM_TRY(cvtm_scan_64(d->device, d->output.fan_count, d->count, d->sums));
   CVTM_TRY(d->table->collect(d->device, &d->output, d->sums, d->count, d->triangles));
   return cvtm_device_synchronize(d->device);
 }

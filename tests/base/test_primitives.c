@@ -50,11 +50,8 @@ static void check_sort(cvtm_device *device, int64_t count, int bits, uint64_t sp
   int32_t *d_values = copied_in(device, values, count, sizeof *values);
   uint64_t *d_keys_alt = device_array(device, count, sizeof *keys);
   int32_t *d_values_alt = device_array(device, count, sizeof *values);
-  size_t bytes = 0;
-  assert_device_ok(device, cvtm_sort_workspace(device, count, &bytes));
-  void *workspace = device_array(device, (int64_t)bytes, 1);
-  assert_device_ok(device, cvtm_sort_pairs(device, d_keys, d_values, d_keys_alt, d_values_alt,
-                                           count, bits, workspace, bytes));
+  assert_device_ok(
+      device, cvtm_sort_pairs(device, d_keys, d_values, d_keys_alt, d_values_alt, count, bits));
   const size_t n = (size_t)count;
   assert_copy_out(device, keys_back, d_keys, n * sizeof *keys);
   assert_copy_out(device, values_back, d_values, n * sizeof *values);
@@ -66,7 +63,7 @@ static void check_sort(cvtm_device *device, int64_t count, int bits, uint64_t sp
   assert_memory_equal(keys_back, keys, n * sizeof *keys);
   assert_memory_equal(values_back, values, n * sizeof *values);
   free_all(keys, keys_back, keys_alt, values, values_back, values_alt);
-  device_free_all(device, d_keys, d_values, d_keys_alt, d_values_alt, workspace);
+  device_free_all(device, d_keys, d_values, d_keys_alt, d_values_alt);
 }
 
 TEST_ON_DEVICE(sorting_is_right_and_stable) {
@@ -88,10 +85,7 @@ static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
     counts[i] = (int32_t)(cvtm_random_uniform(3, 0, (uint64_t)i) * largest);
   int32_t *d_counts = copied_in(device, counts, count, sizeof *counts);
   int64_t *d_sums = device_array(device, count + 1, sizeof *sums);
-  size_t bytes = 0;
-  assert_device_ok(device, cvtm_scan_workspace(device, count, &bytes));
-  void *workspace = device_array(device, (int64_t)bytes, 1);
-  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_sums, workspace, bytes));
+  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_sums));
   const size_t n = (size_t)count + 1;
   assert_copy_out(device, sums, d_sums, n * sizeof *sums);
   int64_t sum = 0;
@@ -100,7 +94,7 @@ static void check_scan(cvtm_device *device, int64_t count, int32_t largest) {
     if (i < count) sum += counts[i];
   }
   free_all(counts, sums);
-  device_free_all(device, d_counts, d_sums, workspace);
+  device_free_all(device, d_counts, d_sums);
 }
 
 TEST_ON_DEVICE(scans_add_up) {
@@ -114,14 +108,11 @@ TEST_ON_DEVICE(sums_exceed_32_bits) {
   int32_t *d_counts = copied_in(device, counts, count, sizeof *counts);
   int64_t *d_sums = device_array(device, count + 1, sizeof *d_sums);
   int64_t *sums = host_array(count + 1, sizeof *sums);
-  size_t bytes = 0;
-  assert_device_ok(device, cvtm_scan_workspace(device, count, &bytes));
-  void *workspace = device_array(device, (int64_t)bytes, 1);
-  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_sums, workspace, bytes));
+  assert_device_ok(device, cvtm_scan_64(device, d_counts, count, d_sums));
   assert_copy_out(device, sums, d_sums, (size_t)(count + 1) * sizeof *sums);
   for (int64_t i = 0; i <= count; ++i) assert_true(sums[i] == i * INT32_MAX - i * (i - 1) / 2);
   free_all(counts, sums);
-  device_free_all(device, d_counts, d_sums, workspace);
+  device_free_all(device, d_counts, d_sums);
 }
 
 /* The documented tree, written as plainly as it is described. */
@@ -171,18 +162,14 @@ static double device_reduction(cvtm_device *device, cvtm_reduction reduction, co
   double *d_x = copied_in(device, x, count, sizeof *x);
   double *d_y = y ? copied_in(device, y, count, sizeof *y) : NULL;
   double *d_result = device_array(device, 1, sizeof *d_result);
-  size_t bytes = 0;
-  assert_device_ok(device, cvtm_reduce_workspace(device, count, &bytes));
-  void *workspace = device_array(device, (int64_t)bytes, 1);
   if (y) {
-    assert_device_ok(device, cvtm_dot(device, d_x, d_y, count, d_result, workspace, bytes));
+    assert_device_ok(device, cvtm_dot(device, d_x, d_y, count, d_result));
   } else {
-    assert_device_ok(device,
-                     cvtm_reduce(device, reduction, d_x, count, d_result, workspace, bytes));
+    assert_device_ok(device, cvtm_reduce(device, reduction, d_x, count, d_result));
   }
   double result = NAN;
   assert_copy_out(device, &result, d_result, sizeof result);
-  device_free_all(device, d_x, d_y, d_result, workspace);
+  device_free_all(device, d_x, d_y, d_result);
   return result;
 }
 
@@ -293,36 +280,6 @@ TEST_ON_DEVICE(vectors_fill_and_add) {
   }
 }
 
-TEST_ON_DEVICE(bad_arguments_are_refused) {
-  size_t bytes = 0;
-  assert_refused(cvtm_sort_workspace(device, -1, &bytes));
-  assert_refused(cvtm_scan_workspace(device, -1, &bytes));
-  assert_refused(cvtm_reduce_workspace(device, -1, &bytes));
-  double *x = device_array(device, 5000, sizeof *x);
-  assert_refused(cvtm_reduce(device, CVTM_REDUCE_SUM, x, 5000, x, NULL, 0));
-  assert_refused(cvtm_reduce(device, CVTM_REDUCE_SUM, x, 5000, x, x, 8));
-  assert_refused(cvtm_sort_pairs(device, NULL, NULL, NULL, NULL, 0, 0, NULL, 0));
-  assert_refused(cvtm_sort_pairs(device, NULL, NULL, NULL, NULL, 0, 65, NULL, 0));
-  assert_device_ok(device, cvtm_sort_workspace(device, 1000000, &bytes));
-  assert_refused(cvtm_sort_pairs(device, NULL, NULL, NULL, NULL, 1000000, 64, x, bytes - 1));
-  cvtm_device_free(device, x);
-}
-
-/* A workspace for many elements is enough for fewer. */
-TEST_ON_DEVICE(workspaces_grow_with_the_count) {
-  size_t before[3] = {0, 0, 0};
-  for (int64_t count = 0; count < INT32_MAX; count = count * 2 + count / 3 + 1) {
-    size_t now[3];
-    assert_device_ok(device, cvtm_sort_workspace(device, count, &now[0]));
-    assert_device_ok(device, cvtm_scan_workspace(device, count, &now[1]));
-    assert_device_ok(device, cvtm_reduce_workspace(device, count, &now[2]));
-    for (int k = 0; k < 3; ++k) {
-      assert_true(now[k] >= before[k]);
-      before[k] = now[k];
-    }
-  }
-}
-
 enum { ROUNDS = 5 };
 
 /* All primitives in the body of a loop: nothing in them allocates or waits. */
@@ -334,21 +291,17 @@ typedef struct rounds {
   int64_t *sums;
   int *flags; /* ROUNDS + 1, the first of which is the loop's; room for a copy of ROUNDS */
   double *ones, *minus, *total;
-  void *workspace;
-  size_t bytes;
 } rounds;
 
 static cvtm_status one_round(void *context) {
   rounds *r = context;
   cvtm_device *d = r->device;
   int *copy = r->flags + ROUNDS + 1;
-  cvtm_status status = cvtm_sort_pairs(d, r->keys, r->values, r->keys_alt, r->values_alt, r->count,
-                                       20, r->workspace, r->bytes);
-  if (status == CVTM_OK)
-    status = cvtm_scan_64(d, r->values, r->count, r->sums, r->workspace, r->bytes);
+  cvtm_status status =
+      cvtm_sort_pairs(d, r->keys, r->values, r->keys_alt, r->values_alt, r->count, 20);
+  if (status == CVTM_OK) status = cvtm_scan_64(d, r->values, r->count, r->sums);
   if (status == CVTM_OK) status = cvtm_vector_axpy(d, 1, r->minus, r->ones, r->count);
-  if (status == CVTM_OK)
-    status = cvtm_reduce(d, CVTM_REDUCE_SUM, r->ones, r->count, r->total, r->workspace, r->bytes);
+  if (status == CVTM_OK) status = cvtm_reduce(d, CVTM_REDUCE_SUM, r->ones, r->count, r->total);
   /* All flags move down by one place; the last one is 0. */
   if (status == CVTM_OK) status = cvtm_device_copy(d, copy, r->flags + 1, ROUNDS * sizeof *copy);
   if (status == CVTM_OK) status = cvtm_device_copy(d, r->flags, copy, ROUNDS * sizeof *copy);
@@ -360,13 +313,9 @@ TEST_ON_DEVICE(primitives_run_inside_a_loop) {
   rounds r = {0};
   r.device = device;
   r.count = COUNT;
-  size_t sizes_needed[3];
-  assert_device_ok(device, cvtm_sort_workspace(device, COUNT, &sizes_needed[0]));
-  assert_device_ok(device, cvtm_scan_workspace(device, COUNT, &sizes_needed[1]));
-  assert_device_ok(device, cvtm_reduce_workspace(device, COUNT, &sizes_needed[2]));
-  for (int k = 0; k < 3; ++k)
-    if (sizes_needed[k] > r.bytes) r.bytes = sizes_needed[k];
-  r.workspace = device_array(device, (int64_t)r.bytes, 1);
+  assert_device_ok(device, cvtm_sort_reserve(device, COUNT));
+  assert_device_ok(device, cvtm_scan_reserve(device, COUNT));
+  assert_device_ok(device, cvtm_reduce_reserve(device, COUNT));
   uint64_t *keys = host_array(COUNT, sizeof *keys);
   int32_t *values = host_array(COUNT, sizeof *values);
   const int flags[2 * ROUNDS + 1] = {1, 1, 1, 1, 1};
@@ -403,7 +352,7 @@ TEST_ON_DEVICE(primitives_run_inside_a_loop) {
   cvtm_loop_destroy(loop);
   free_all(keys, values, sums);
   void *const memory[] = {r.keys,  r.keys_alt, r.values, r.values_alt, r.sums,
-                          r.flags, r.ones,     r.minus,  r.total,      r.workspace};
+                          r.flags, r.ones,     r.minus,  r.total};
   for (size_t k = 0; k < sizeof memory / sizeof memory[0]; ++k) cvtm_device_free(device, memory[k]);
 }
 

@@ -114,8 +114,6 @@ typedef struct job {
   cvtm_minpack2 *strip;
   int64_t first, count, size; /* size: variables of a strip, a whole number of blocks */
   double *all_f;              /* --whole: f of the blocks, in device memory */
-  void *workspace;
-  size_t workspace_bytes;
 } job;
 
 /* The value of a strip is that of its first block. */
@@ -135,8 +133,7 @@ static cvtm_status evaluate_whole(void *context, const double *x, double *f, dou
   const job *own = context;
   const cvtm_status status = evaluate_strips(context, x, own->all_f, g, stream);
   if (status != CVTM_OK) return status;
-  return cvtm_reduce(own->device, CVTM_REDUCE_SUM, own->all_f, 2 * BLOCKS_OF_STRIP * own->count, f,
-                     own->workspace, own->workspace_bytes);
+  return cvtm_reduce(own->device, CVTM_REDUCE_SUM, own->all_f, 2 * BLOCKS_OF_STRIP * own->count, f);
 }
 
 static void start_strips(const job *own, double *x) {
@@ -199,9 +196,7 @@ static void make_job(job *own, int64_t scale) {
   const int64_t values = 2 * BLOCKS_OF_STRIP * own->count;
   bench_check(device, cvtm_minpack2_create(device, CVTM_MINPACK2_EPT, &size, &own->strip));
   own->all_f = bench_doubles(device, values);
-  bench_check(device, cvtm_reduce_workspace(device, values, &own->workspace_bytes));
-  bench_check(device,
-              cvtm_device_allocate(device, (int64_t)own->workspace_bytes, 1, &own->workspace));
+  bench_check(device, cvtm_reduce_reserve(device, values));
 }
 
 static void measure_strips(int argc, char **argv) {
@@ -221,7 +216,6 @@ static void measure_strips(int argc, char **argv) {
   measure_divided(&own, &options, whole, whole ? "whole" : own.r.ranks.nccl ? "NCCL" : "host");
   cvtm_minpack2_destroy(own.strip);
   cvtm_device_free(own.device, own.all_f);
-  cvtm_device_free(own.device, own.workspace);
   bench_ranks_close(&own.r);
 }
 
