@@ -27,12 +27,12 @@ cvtm_status cvtm_subdomain_create(cvtm_device *device, cvtm_domain domain, const
   p->rank = ranks ? ranks->rank : 0;
   p->size = ranks ? ranks->size : 1;
   const size_t size = (size_t)p->size;
-  p->first_block = calloc(size + 1, sizeof *p->first_block);
-  p->matrix = malloc(size * size * sizeof *p->matrix);
-  p->matrix_row = malloc(size * size * sizeof *p->matrix_row);
-  p->gathered = malloc(size * sizeof *p->gathered);
-  p->room = calloc(2 * size, sizeof *p->room);
-  if (!p->first_block || !p->matrix || !p->matrix_row || !p->gathered || !p->room) {
+  p->first_block = cvtm_scratch_zeros(&p->memory, size + 1, sizeof *p->first_block);
+  p->matrix = cvtm_scratch_take(&p->memory, size * size, sizeof *p->matrix);
+  p->matrix_row = cvtm_scratch_take(&p->memory, size * size, sizeof *p->matrix_row);
+  p->gathered = cvtm_scratch_take(&p->memory, size, sizeof *p->gathered);
+  p->room = cvtm_scratch_zeros(&p->memory, 2 * size, sizeof *p->room);
+  if (p->memory.failed) {
     const cvtm_status status = no_memory_to_divide(p);
     cvtm_subdomain_destroy(p);
     return status;
@@ -72,11 +72,7 @@ static void free_subdomain(cvtm_subdomain *p) {
 void cvtm_subdomain_destroy(cvtm_subdomain *p) {
   if (!p) return;
   free_subdomain(p);
-  free(p->first_block);
-  free(p->matrix);
-  free(p->matrix_row);
-  free(p->gathered);
-  free(p->room);
+  cvtm_scratch_free(&p->memory);
   free(p);
 }
 
@@ -535,18 +531,16 @@ static cvtm_status save_divided(const cvtm_cvt_task *task, int in_solver, unsign
   const size_t size = (size_t)cvt->decomposition->subdomain->size,
                own = 2 * (size_t)cvt->decomposition->subdomain->own * sizeof(double),
                solver_bytes = in_solver ? cvtm_lbfgsb_save_bytes(cvt->solver) : 0;
-  void *scratch = malloc((own > solver_bytes ? own : solver_bytes) + 1);
-  double *memory = malloc((SLAB + size + 1) * sizeof *memory);
-  gathering g = {cvt->device, to, memory, memory + SLAB, malloc(size * sizeof *g.counts)};
+  cvtm_scratch memory = {0};
+  void *scratch = cvtm_scratch_take(&memory, own > solver_bytes ? own : solver_bytes, 1);
+  gathering g = {cvt->device, to, cvtm_scratch_take(&memory, SLAB, sizeof *g.slab),
+                 cvtm_scratch_take(&memory, size + 1, sizeof *g.start),
+                 cvtm_scratch_take(&memory, size, sizeof *g.counts)};
   cvtm_status status =
-      scratch && memory && g.counts
-          ? CVTM_OK
-          : cvtm_fail(cvtm_device_error(cvt->device), CVTM_ERROR_MEMORY, "out of memory");
+      memory.failed ? cvtm_no_memory(cvtm_device_error(cvt->device), "a checkpoint") : CVTM_OK;
   status = cvtm_ranks_all_succeed(cvt->device, status);
   if (status == CVTM_OK) status = gather_state(&g, task, in_solver, scratch);
-  free(scratch);
-  free(memory);
-  free(g.counts);
+  cvtm_scratch_free(&memory);
   return status;
 }
 

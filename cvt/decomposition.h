@@ -17,6 +17,7 @@
  * proportional to the number of the rank's own sites, if these are close together in the plane. */
 #pragma once
 
+#include "base/host.h"
 #include "base/phases.h"
 #include "base/ranks.h"
 #include "cvt/descent.h"
@@ -58,11 +59,12 @@ typedef struct cvtm_subdomain {
   double *partial;  /* energy and largest distance of each piece of the own blocks */
   double *sums;     /* energy and largest distance of each block of all ranks */
   /* On the host: */
-  int64_t *matrix;    /* size * size: [k]: numbers (2 per site) from rank k / size to k % size */
-  int64_t *gathered;  /* size: scratch */
-  int64_t *room;      /* size x 2: number of sites that fit in `plan` and `sent` of each rank */
-  double *matrix_row; /* size * size: scratch */
-  double *staging;    /* copy of `covered` or `sums`; NULL on a CPU */
+  cvtm_scratch memory; /* `first_block` and the arrays below except `staging` */
+  int64_t *matrix;     /* size * size: [k]: numbers (2 per site) from rank k / size to k % size */
+  int64_t *gathered;   /* size: scratch */
+  int64_t *room;       /* size x 2: number of sites that fit in `plan` and `sent` of each rank */
+  double *matrix_row;  /* size * size: scratch */
+  double *staging;     /* copy of `covered` or `sums`; NULL on a CPU */
 } cvtm_subdomain;
 
 enum { CVTM_SUBDOMAIN_PIECE = 1024 };

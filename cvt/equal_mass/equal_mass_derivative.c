@@ -11,6 +11,7 @@
 #include <string.h>
 
 struct cvtm_equal_mass_derivative {
+  cvtm_scratch memory; /* the arrays of fixed size */
   cvtm_domain domain;
   int64_t count;
   double target; /* the mass of a cell */
@@ -157,19 +158,17 @@ static cvtm_status find_weights(cvtm_equal_mass_derivative *e, cvtm_error *error
 }
 
 static cvtm_status allocate_derivative(cvtm_equal_mass_derivative *e, const double *density,
-                                       const double *sites) {
+                                       const double *sites, cvtm_error *error) {
   const size_t n = (size_t)e->count;
   const size_t pixels = (size_t)e->domain.width * (size_t)e->domain.height;
-  e->density = malloc(pixels * sizeof *e->density);
-  e->rest = malloc(pixels * sizeof *e->rest);
-  e->sites = malloc(2 * n * sizeof *e->sites);
-  e->weights = calloc(n, sizeof *e->weights);
-  e->centroids = malloc(2 * n * sizeof *e->centroids);
-  e->scratch = malloc(2 * n * sizeof *e->scratch);
-  e->moments = malloc(n * sizeof *e->moments);
-  if (!e->density || !e->rest || !e->sites || !e->weights || !e->centroids || !e->scratch ||
-      !e->moments)
-    return CVTM_ERROR_MEMORY;
+  e->density = cvtm_scratch_take(&e->memory, pixels, sizeof *e->density);
+  e->rest = cvtm_scratch_take(&e->memory, pixels, sizeof *e->rest);
+  e->sites = cvtm_scratch_take(&e->memory, 2 * n, sizeof *e->sites);
+  e->weights = cvtm_scratch_zeros(&e->memory, n, sizeof *e->weights);
+  e->centroids = cvtm_scratch_take(&e->memory, 2 * n, sizeof *e->centroids);
+  e->scratch = cvtm_scratch_take(&e->memory, 2 * n, sizeof *e->scratch);
+  e->moments = cvtm_scratch_take(&e->memory, n, sizeof *e->moments);
+  if (e->memory.failed) return cvtm_no_memory(error, "cells of equal mass");
   memcpy(e->sites, sites, 2 * n * sizeof *sites);
   double total = 0;
   int exact = 1;
@@ -180,9 +179,7 @@ static cvtm_status allocate_derivative(cvtm_equal_mass_derivative *e, const doub
     total += density[p];
   }
   e->target = total / (double)n;
-  if (!exact) return CVTM_OK;
-  free(e->rest);
-  e->rest = NULL;
+  if (exact) e->rest = NULL;
   return CVTM_OK;
 }
 
@@ -196,11 +193,8 @@ cvtm_status cvtm_equal_mass_derivative_create(cvtm_domain domain, const double *
   if (e == NULL) return cvtm_no_memory(error, "cells of equal mass");
   e->domain = domain;
   e->count = count;
-  cvtm_status status = allocate_derivative(e, density, sites);
-  if (status == CVTM_OK)
-    status = find_weights(e, error);
-  else
-    (void)cvtm_no_memory(error, "cells of equal mass");
+  cvtm_status status = allocate_derivative(e, density, sites, error);
+  if (status == CVTM_OK) status = find_weights(e, error);
   if (status == CVTM_OK) status = improve(e, error);
   if (status == CVTM_OK)
     *made = e;
@@ -213,13 +207,7 @@ void cvtm_equal_mass_derivative_destroy(cvtm_equal_mass_derivative *e) {
   if (e == NULL) return;
   cvtm_cells_free(&e->cells);
   free(e->coupling);
-  free(e->density);
-  free(e->rest);
-  free(e->sites);
-  free(e->weights);
-  free(e->centroids);
-  free(e->scratch);
-  free(e->moments);
+  cvtm_scratch_free(&e->memory);
   free(e);
 }
 

@@ -18,6 +18,7 @@ static const double largest_share = 0.75;
 /* A matrix of couplings on the host, without the diagonal. Row i has the entries start[i] .. end[i]
  * - 1; there may be gaps between rows. */
 typedef struct host_rows {
+  cvtm_scratch memory;
   int64_t count;
   int32_t *start, *end;
   int32_t *column;
@@ -32,23 +33,15 @@ typedef struct packed {
   int64_t indices, values, index_capacity, value_capacity;
 } packed;
 
-static void free_rows(host_rows *rows) {
-  free(rows->start);
-  free(rows->end);
-  free(rows->column);
-  free(rows->coupling);
-  *rows = (host_rows){0};
-}
-
 /* Allocates rows with `entries` entries. Returns 0 if memory runs out; the caller always frees. */
 static int allocate_rows(host_rows *rows, int64_t count, int64_t entries, int threads) {
   rows->count = count;
   rows->threads = count < WORTH_THREADS ? 1 : threads;
-  rows->start = malloc(((size_t)count + 1) * sizeof *rows->start);
-  rows->end = malloc(((size_t)count + 1) * sizeof *rows->end);
-  rows->column = malloc(((size_t)entries + 1) * sizeof *rows->column);
-  rows->coupling = malloc(((size_t)entries + 1) * sizeof *rows->coupling);
-  return rows->start && rows->end && rows->column && rows->coupling;
+  rows->start = cvtm_scratch_take(&rows->memory, (size_t)count, sizeof *rows->start);
+  rows->end = cvtm_scratch_take(&rows->memory, (size_t)count, sizeof *rows->end);
+  rows->column = cvtm_scratch_take(&rows->memory, (size_t)entries, sizeof *rows->column);
+  rows->coupling = cvtm_scratch_take(&rows->memory, (size_t)entries, sizeof *rows->coupling);
+  return !rows->memory.failed;
 }
 
 /* --- aggregates ------------------------------------------------------------------------------ */
@@ -176,7 +169,7 @@ static int coarsen_by_matchings(const host_rows *fine, int32_t *aggregate, int32
   for (int64_t i = 0; good && i < fine->count; ++i) aggregate[i] = second[aggregate[i]];
   if (good) list_children(aggregate, fine->count, coarse->count, first, child);
   free(second);
-  free_rows(&half);
+  cvtm_scratch_free(&half.memory);
   return good;
 }
 
@@ -306,25 +299,20 @@ static int add_level(plan *made, host_rows *rows, const int32_t *row_of) {
   }
   free(aggregate);
   if (state != 0) {
-    free_rows(&coarse);
+    cvtm_scratch_free(&coarse.memory);
     return state;
   }
-  free_rows(rows);
+  cvtm_scratch_free(&rows->memory);
   *rows = coarse;
   return made->levels == CVTM_POWER_LEVELS || rows->count <= INVERTED;
 }
 
 /* A copy on the host of the finest level's matrix. */
 typedef struct device_rows {
+  cvtm_scratch memory;
   int32_t *slot, *first, *degree, *neighbor;
   double *coupling;
 } device_rows;
-
-static void free_device_rows(device_rows *d) {
-  free(d->slot);
-  free(d->neighbor);
-  free(d->coupling);
-}
 
 /* Copies the matrix to the host; the caller frees the copy, also on failure. *entries: number of
  * entries. */
@@ -332,10 +320,10 @@ static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, co
                              device_rows *d, int64_t *entries) {
   const size_t n = (size_t)a->count;
   int64_t end = 0;
-  d->slot = malloc(3 * (n + 1) * sizeof *d->slot);
-  if (!d->slot) return CVTM_ERROR_MEMORY;
-  d->first = d->slot + n;
-  d->degree = d->first + n;
+  d->slot = cvtm_scratch_take(&d->memory, n, sizeof *d->slot);
+  d->first = cvtm_scratch_take(&d->memory, n, sizeof *d->first);
+  d->degree = cvtm_scratch_take(&d->memory, n, sizeof *d->degree);
+  if (d->memory.failed) return CVTM_ERROR_MEMORY;
   cvtm_status status = cvtm_device_copy_out(device, d->slot, order, n * sizeof *d->slot);
   if (!status) status = cvtm_device_copy_out(device, d->first, a->first, n * sizeof *d->first);
   if (!status) status = cvtm_device_copy_out(device, d->degree, a->degree, n * sizeof *d->degree);
@@ -345,9 +333,9 @@ static cvtm_status copy_rows(cvtm_device *device, const cvtm_power_matrix *a, co
     *entries += d->degree[i];
   }
   if (status) return status;
-  d->neighbor = malloc(((size_t)end + 1) * sizeof *d->neighbor);
-  d->coupling = malloc(((size_t)end + 1) * sizeof *d->coupling);
-  if (!d->neighbor || !d->coupling) return CVTM_ERROR_MEMORY;
+  d->neighbor = cvtm_scratch_take(&d->memory, (size_t)end, sizeof *d->neighbor);
+  d->coupling = cvtm_scratch_take(&d->memory, (size_t)end, sizeof *d->coupling);
+  if (d->memory.failed) return CVTM_ERROR_MEMORY;
   status = cvtm_device_copy_out(device, d->neighbor, a->neighbor, (size_t)end * sizeof(int32_t));
   if (!status)
     status = cvtm_device_copy_out(device, d->coupling, a->coupling, (size_t)end * sizeof(double));
@@ -380,7 +368,7 @@ static cvtm_status read_rows(cvtm_device *device, const cvtm_power_matrix *a, co
     }
     rows->end[p] = k;
   }
-  free_device_rows(&d);
+  cvtm_scratch_free(&d.memory);
   return status;
 }
 
@@ -469,7 +457,7 @@ cvtm_status cvtm_power_hierarchy_build(cvtm_device *device, const cvtm_power_lev
   if (status == CVTM_OK) status = upload_levels(device, &made.all, h);
   if (status == CVTM_OK) point_levels(&made, finest, h);
   free(row_of);
-  free_rows(&rows);
+  cvtm_scratch_free(&rows.memory);
   free(made.all.index);
   free(made.all.value);
   return status;

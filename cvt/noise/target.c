@@ -1,6 +1,7 @@
 #include "cvt/noise/target.h"
 
 #include "base/device.h"
+#include "base/host.h"
 #include "cvt/noise/blue_noise.h"
 
 #include <math.h>
@@ -113,18 +114,6 @@ static double value_at(const octave *o, int i, int j, double side) {
   return sum;
 }
 
-static cvtm_status allocate_octave(octave *o, int64_t count, double **before, cvtm_error *error) {
-  const size_t n = (size_t)count;
-  o->mass = malloc(n * sizeof *o->mass);
-  o->area = malloc(n * sizeof *o->area);
-  o->row_mass = malloc(n * sizeof *o->row_mass);
-  o->row_area = malloc(n * sizeof *o->row_area);
-  o->value = malloc(n * sizeof *o->value);
-  *before = malloc(n * sizeof **before);
-  if (o->mass && o->area && o->row_mass && o->row_area && o->value && *before) return CVTM_OK;
-  return cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
-}
-
 /* Sets log_width where the value first reaches the target between the last two widths. s: the
  * logarithm of the larger width; step: the difference of the logarithms of both widths. */
 static void find_crossings(const octave *o, const int cells[2], double side, double target,
@@ -172,11 +161,20 @@ static cvtm_status find_widths(const int cells[2], const double step[2], int per
                                const double *mass, double width, int threads, double *log_width,
                                cvtm_error *error) {
   const int64_t count = (int64_t)cells[0] * cells[1];
-  octave o = {.cells = {cells[0], cells[1]}, .periodic = periodic, .threads = threads};
-  double *before = NULL;
-  const cvtm_status status = allocate_octave(&o, count, &before, error);
+  const size_t n = (size_t)count;
+  cvtm_scratch memory = {0};
+  octave o = {.cells = {cells[0], cells[1]},
+              .periodic = periodic,
+              .threads = threads,
+              .mass = cvtm_scratch_take(&memory, n, sizeof(double)),
+              .area = cvtm_scratch_take(&memory, n, sizeof(double)),
+              .row_mass = cvtm_scratch_take(&memory, n, sizeof(double)),
+              .row_area = cvtm_scratch_take(&memory, n, sizeof(double)),
+              .value = cvtm_scratch_take(&memory, n, sizeof(double))};
+  double *before = cvtm_scratch_take(&memory, n, sizeof *before);
+  const cvtm_status status = memory.failed ? cvtm_no_memory(error, "a density") : CVTM_OK;
   if (status == CVTM_OK) {
-    memcpy(o.mass, mass, (size_t)count * sizeof *mass);
+    memcpy(o.mass, mass, n * sizeof *mass);
     for (int64_t c = 0; c < count; ++c) {
       o.area[c] = 1;
       before[c] = -INFINITY;
@@ -184,12 +182,7 @@ static cvtm_status find_widths(const int cells[2], const double step[2], int per
     }
     search_widths(&o, cells, step, 2 * log(width), before, log_width);
   }
-  free(o.mass);
-  free(o.area);
-  free(o.row_mass);
-  free(o.row_area);
-  free(o.value);
-  free(before);
+  cvtm_scratch_free(&memory);
   return status;
 }
 
@@ -221,10 +214,12 @@ static void divide_line(const double *value, int64_t stride, int count, int cell
 static cvtm_status divide_density(cvtm_domain domain, const float *density, int64_t count,
                                   int columns, int rows, double *mass, cvtm_error *error) {
   const int width = domain.width, height = domain.height;
-  double *line = malloc((size_t)width * sizeof *line);
-  double *tall = malloc((size_t)columns * (size_t)height * sizeof *tall);
+  cvtm_scratch memory = {0};
+  double *line = cvtm_scratch_take(&memory, (size_t)width, sizeof *line);
+  double *tall = cvtm_scratch_take(&memory, (size_t)columns * (size_t)height, sizeof *tall);
+  const cvtm_status status = memory.failed ? cvtm_no_memory(error, "a density") : CVTM_OK;
   double total = 0;
-  if (line != NULL && tall != NULL) {
+  if (status == CVTM_OK) {
     for (int j = 0; j < height; ++j) {
       for (int i = 0; i < width; ++i) line[i] = (double)density[(int64_t)j * width + i];
       divide_line(line, 1, width, columns, tall + (int64_t)j * columns, 1);
@@ -234,10 +229,8 @@ static cvtm_status divide_density(cvtm_domain domain, const float *density, int6
     for (int64_t k = 0; k < (int64_t)columns * rows; ++k) total += mass[k];
     for (int64_t k = 0; k < (int64_t)columns * rows; ++k) mass[k] *= (double)count / total;
   }
-  const int made = line != NULL && tall != NULL;
-  free(line);
-  free(tall);
-  return made ? CVTM_OK : cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a density");
+  cvtm_scratch_free(&memory);
+  return status;
 }
 
 /* Chooses the numbers of nodes by the distance that the largest density needs, or a larger distance
@@ -411,7 +404,7 @@ static double smoothed(const cvtm_target *target, int i, int j) {
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-/* The nodes of one call of cvtm_kernels_sum. */
+/* The nodes of one call of cvtm_kernels_sum, on the host and on the device. */
 typedef struct node_batch {
   cvtm_kernel_source *place, *place_on_device;
   cvtm_kernel_sum *sum, *sum_on_device;
@@ -448,20 +441,19 @@ static cvtm_status sum_at_nodes(cvtm_device *device, const cvtm_kernels *kernels
                                 cvtm_target *target) {
   const int64_t nodes = (int64_t)target->columns * target->rows;
   const int64_t most = nodes < NODES_AT_ONCE ? nodes : NODES_AT_ONCE;
-  node_batch b = {NULL, NULL, NULL, NULL};
-  cvtm_status status = cvtm_device_allocate(device, most, CVTM_TYPED(b.place_on_device));
-  if (status == CVTM_OK) status = cvtm_device_allocate(device, most, CVTM_TYPED(b.sum_on_device));
-  b.place = malloc((size_t)most * sizeof *b.place);
-  b.sum = malloc((size_t)most * sizeof *b.sum);
-  if (status == CVTM_OK && (b.place == NULL || b.sum == NULL))
+  cvtm_scratch memory = {0};
+  node_batch b = {.place = cvtm_scratch_take(&memory, (size_t)most, sizeof *b.place),
+                  .sum = cvtm_scratch_take(&memory, (size_t)most, sizeof *b.sum)};
+  const cvtm_arrays arrays = {
+      {CVTM_ARRAY(b.place_on_device, most), CVTM_ARRAY(b.sum_on_device, most)}};
+  cvtm_status status = cvtm_device_allocate_arrays(device, arrays);
+  if (status == CVTM_OK && memory.failed)
     status = cvtm_fail(cvtm_device_error(device), CVTM_ERROR_MEMORY, "no memory for a density");
   for (int64_t first = 0; first < nodes && status == CVTM_OK; first += most)
     status =
         sum_batch(device, kernels, &b, first, first + most < nodes ? most : nodes - first, target);
-  free(b.place);
-  free(b.sum);
-  cvtm_device_free(device, b.place_on_device);
-  cvtm_device_free(device, b.sum_on_device);
+  cvtm_scratch_free(&memory);
+  cvtm_device_free_arrays(device, arrays);
   return status;
 }
 
