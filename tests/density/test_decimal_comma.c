@@ -89,11 +89,11 @@ typedef char *(*writer)(const char *extension);
 static const struct {
   writer write;
   const char *extension;
-} files[] = {
-    {write_points, "csv"}, {write_points, "xyz"}, {write_mesh, "obj"},   {write_mesh, "off"},
-    {write_mesh, "ply"},   {write_mesh, "stl"},   {write_mesh, "vtk"},   {write_mesh, "vtu"},
-    {write_mesh, "msh"},   {write_mesh, "inp"},   {write_mesh, "node"},  {write_mesh, "ele"},
-    {write_mesh, "xdmf"},  {write_mesh, "svg"},   {write_matrix, "mtx"}, {write_message, "text"}};
+} files[] = {{write_points, "csv"}, {write_points, "xyz"}, {write_mesh, "obj"},
+             {write_mesh, "off"},   {write_mesh, "ply"},   {write_mesh, "stl"},
+             {write_mesh, "vtk"},   {write_mesh, "vtu"},   {write_mesh, "msh"},
+             {write_mesh, "inp"},   {write_mesh, "node"},  {write_mesh, "ele"},
+             {write_mesh, "xdmf"},  {write_matrix, "mtx"}, {write_message, "text"}};
 enum { FILES = sizeof files / sizeof files[0] };
 
 static void write_all(char *text[FILES]) {

@@ -50,7 +50,7 @@ def test_sizes_and_groups(tmp_path):
     mesh.save(tmp_path / "m.obj")
     assert (tmp_path / "m.obj").read_text().count("\nf ") == len(mesh.triangles)
     mesh.save(tmp_path / "m.svg", page="A4")
-    assert 'width="297.000mm"' in (tmp_path / "m.svg").read_text()
+    assert 'width="297mm"' in (tmp_path / "m.svg").read_text()
     with pytest.raises(ValueError, match="cannot change after"):
         mesh.save(tmp_path / "n.obj", grade=0.7)
     assert not (tmp_path / "n.obj").exists()
