@@ -7,13 +7,18 @@
 
 /* ---- Recorded changes ---- */
 
+/* cvtm_grow, which also sets m->out_of_memory. */
+static int reserve(cvtm_half_edges *m, void *array, size_t size, int64_t *capacity,
+                   int64_t needed) {
+  const int is_good = cvtm_grow(array, size, capacity, needed);
+  m->out_of_memory |= !is_good;
+  return is_good;
+}
+
 static void record(cvtm_half_edges *m, cvtm_change_kind kind, int64_t index, int64_t old) {
-  if (!m->records_changes) return;
-  if (!cvtm_grow(&m->changes, sizeof *m->changes, &m->change_capacity, m->change_count + 1)) {
-    m->out_of_memory = 1;
-    return;
-  }
-  m->changes[m->change_count++] = (cvtm_change){index, old, kind};
+  if (m->records_changes &&
+      reserve(m, &m->changes, sizeof *m->changes, &m->change_capacity, m->change_count + 1))
+    m->changes[m->change_count++] = (cvtm_change){index, old, kind};
 }
 
 static void set_corner(cvtm_half_edges *m, int64_t h, int32_t v) {
@@ -45,11 +50,8 @@ static cvtm_grid_point unpack_point(int64_t packed) {
 }
 
 static void return_triangle(cvtm_half_edges *m, int64_t t) {
-  if (!cvtm_grow(&m->unused, sizeof *m->unused, &m->unused_capacity, m->unused_count + 1)) {
-    m->out_of_memory = 1;
-    return;
-  }
-  m->unused[m->unused_count++] = t;
+  if (reserve(m, &m->unused, sizeof *m->unused, &m->unused_capacity, m->unused_count + 1))
+    m->unused[m->unused_count++] = t;
 }
 
 static void undo_change(cvtm_half_edges *m, const cvtm_change *c) {
@@ -98,11 +100,8 @@ void cvtm_half_edges_commit(cvtm_half_edges *m) {
 /* ---- Triangles ---- */
 
 void cvtm_half_edges_push(cvtm_half_edges *m, int64_t h) {
-  if (!cvtm_grow(&m->stack, sizeof *m->stack, &m->stack_capacity, m->depth + 1)) {
-    m->out_of_memory = 1;
-    return;
-  }
-  m->stack[m->depth++] = h;
+  if (reserve(m, &m->stack, sizeof *m->stack, &m->stack_capacity, m->depth + 1))
+    m->stack[m->depth++] = h;
 }
 
 /* Returns -1 if memory runs out. */
@@ -302,10 +301,8 @@ int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point
 }
 
 static int take_into_cavity(cvtm_half_edges *m, cvtm_cavity *c, int64_t t) {
-  if (!cvtm_grow(&c->triangle, sizeof *c->triangle, &c->triangle_capacity, c->triangle_count + 1)) {
-    m->out_of_memory = 1;
+  if (!reserve(m, &c->triangle, sizeof *c->triangle, &c->triangle_capacity, c->triangle_count + 1))
     return 0;
-  }
   c->triangle[c->triangle_count++] = t;
   return 1;
 }
@@ -313,10 +310,7 @@ static int take_into_cavity(cvtm_half_edges *m, cvtm_cavity *c, int64_t t) {
 /* Takes an edge around the cavity; returns 0 if the point is not strictly on its left. */
 static int take_cavity_edge(cvtm_half_edges *m, cvtm_cavity *c, int64_t h, cvtm_grid_point place) {
   if (cvtm_orient(m->grid[m->corner[h]], m->grid[cvtm_end_of(m, h)], place) <= 0) return 0;
-  if (!cvtm_grow(&c->edge, sizeof *c->edge, &c->edge_capacity, c->edge_count + 1)) {
-    m->out_of_memory = 1;
-    return 0;
-  }
+  if (!reserve(m, &c->edge, sizeof *c->edge, &c->edge_capacity, c->edge_count + 1)) return 0;
   c->edge[c->edge_count++] = (cvtm_cavity_edge){h, m->twin[h], m->corner[h], m->segment[h]};
   return 1;
 }
