@@ -98,17 +98,10 @@ static int wants_flip(const cvtm_sphere_mesh *m, int32_t h) {
 /* --- flips ------------------------------------------------------------------------------------ */
 
 void cvtm_sphere_push(cvtm_sphere_stack *s, int32_t half) {
-  if (s->depth == s->capacity) {
-    const int64_t more = s->capacity == 0 ? 1024 : 2 * s->capacity;
-    int32_t *grown = realloc(s->half, (size_t)more * sizeof *grown);
-    if (grown == NULL) {
-      s->out_of_memory = 1;
-      return;
-    }
-    s->half = grown;
-    s->capacity = more;
-  }
-  s->half[s->depth++] = half;
+  if (cvtm_grow(&s->half, sizeof *s->half, &s->capacity, s->depth + 1))
+    s->half[s->depth++] = half;
+  else
+    s->out_of_memory = 1;
 }
 
 static void join(cvtm_sphere_mesh *m, int32_t h, int32_t g) {
