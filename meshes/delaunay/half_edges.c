@@ -8,8 +8,8 @@
 /* ---- Recorded changes ---- */
 
 /* cvtm_grow, which also sets m->out_of_memory. */
-static int reserve(cvtm_half_edges *m, void *array, size_t size, int64_t *capacity,
-                   int64_t needed) {
+static int grow_or_note(cvtm_half_edges *m, void *array, size_t size, int64_t *capacity,
+                        int64_t needed) {
   const int is_good = cvtm_grow(array, size, capacity, needed);
   m->out_of_memory |= !is_good;
   return is_good;
@@ -17,7 +17,7 @@ static int reserve(cvtm_half_edges *m, void *array, size_t size, int64_t *capaci
 
 static void record(cvtm_half_edges *m, cvtm_change_kind kind, int64_t index, int64_t old) {
   if (m->records_changes &&
-      reserve(m, &m->changes, sizeof *m->changes, &m->change_capacity, m->change_count + 1))
+      grow_or_note(m, &m->changes, sizeof *m->changes, &m->change_capacity, m->change_count + 1))
     m->changes[m->change_count++] = (cvtm_change){index, old, kind};
 }
 
@@ -50,7 +50,7 @@ static cvtm_grid_point unpack_point(int64_t packed) {
 }
 
 static void return_triangle(cvtm_half_edges *m, int64_t t) {
-  if (reserve(m, &m->unused, sizeof *m->unused, &m->unused_capacity, m->unused_count + 1))
+  if (grow_or_note(m, &m->unused, sizeof *m->unused, &m->unused_capacity, m->unused_count + 1))
     m->unused[m->unused_count++] = t;
 }
 
@@ -100,7 +100,7 @@ void cvtm_half_edges_commit(cvtm_half_edges *m) {
 /* ---- Triangles ---- */
 
 void cvtm_half_edges_push(cvtm_half_edges *m, int64_t h) {
-  if (reserve(m, &m->stack, sizeof *m->stack, &m->stack_capacity, m->depth + 1))
+  if (grow_or_note(m, &m->stack, sizeof *m->stack, &m->stack_capacity, m->depth + 1))
     m->stack[m->depth++] = h;
 }
 
@@ -301,7 +301,8 @@ int32_t cvtm_half_edges_insert_on(cvtm_half_edges *m, int64_t h, cvtm_grid_point
 }
 
 static int take_into_cavity(cvtm_half_edges *m, cvtm_cavity *c, int64_t t) {
-  if (!reserve(m, &c->triangle, sizeof *c->triangle, &c->triangle_capacity, c->triangle_count + 1))
+  if (!grow_or_note(m, &c->triangle, sizeof *c->triangle, &c->triangle_capacity,
+                    c->triangle_count + 1))
     return 0;
   c->triangle[c->triangle_count++] = t;
   return 1;
@@ -310,7 +311,7 @@ static int take_into_cavity(cvtm_half_edges *m, cvtm_cavity *c, int64_t t) {
 /* Takes an edge around the cavity; returns 0 if the point is not strictly on its left. */
 static int take_cavity_edge(cvtm_half_edges *m, cvtm_cavity *c, int64_t h, cvtm_grid_point place) {
   if (cvtm_orient(m->grid[m->corner[h]], m->grid[cvtm_end_of(m, h)], place) <= 0) return 0;
-  if (!reserve(m, &c->edge, sizeof *c->edge, &c->edge_capacity, c->edge_count + 1)) return 0;
+  if (!grow_or_note(m, &c->edge, sizeof *c->edge, &c->edge_capacity, c->edge_count + 1)) return 0;
   c->edge[c->edge_count++] = (cvtm_cavity_edge){h, m->twin[h], m->corner[h], m->segment[h]};
   return 1;
 }
