@@ -209,8 +209,8 @@ static void measure_mesh(int kind, int64_t count, cvtm_mesh *mesh) {
   free(points);
 }
 
-static cvtm_status write_file(const char *extension, const char *path, const cvtm_mesh *mesh,
-                              cvtm_domain domain, cvtm_error *error) {
+static cvtm_status write_file(const char *path, const cvtm_mesh *mesh, cvtm_domain domain,
+                              cvtm_error *error) {
   if (cvtm_points_format_known(path))
     return cvtm_points_write(path, mesh->points, mesh->vertex_count, error);
   const cvtm_mesh_file_options options = {.domain = domain, .binary = binary};
@@ -241,7 +241,7 @@ static void measure_file(const char *extension, const char *path, const cvtm_mes
   for (int k = 0; k < rounds; ++k) {
     cvtm_error error;
     double start = seconds_now();
-    end_if_failed(write_file(extension, path, mesh, domain, &error), &error);
+    end_if_failed(write_file(path, mesh, domain, &error), &error);
     written = fmin(written, seconds_now() - start);
     start = seconds_now();
     if (read_file(extension, path, &error)) read = fmin(read, seconds_now() - start);
