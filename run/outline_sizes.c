@@ -443,7 +443,7 @@ static cvtm_status fit_number(cvtm_outline *o, number_search *s, cvtm_error *err
   enum { TRIES = 8 };
   const double wanted = (double)o->options.points;
   run_sizes *sizes = &o->sizes;
-  const double near = 0.03; /* no further try if the scale changes by less */
+  const double near = 0.03; /* no further try if less is left to change */
   cvtm_sized_options *options = &sizes->options;
   if (!sizes->is_everywhere) sizes->base = sqrt(2 / sqrt(3) * outline_area(&o->boundary) / wanted);
   begin_search(s, wanted, &sizes->factor);
@@ -456,7 +456,9 @@ static cvtm_status fit_number(cvtm_outline *o, number_search *s, cvtm_error *err
       begin_search(s, wanted, &options->narrow);
       (void)search_on(s, &found, found.expected, &sizes->factor);
     }
-    if (fabs(log(*s->scale) - s->last) < near) break;
+    /* a scale of all lengths corrects small errors; at narrow parts numbers jump */
+    if (fabs(s->scale == &sizes->factor ? 0.5 * s->last_error : log(*s->scale) - s->last) < near)
+      break;
   }
   options->only_estimates = 0;
   options->number = wanted;
