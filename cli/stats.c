@@ -407,11 +407,7 @@ static cvtm_status measure_strokes(stats *s, cvtm_error *error) {
     status = run_stipples_measure(&s->options.run, s->domain, s->tone, s->count, drawn,
                                   &s->stipples, error);
   free(drawn);
-  s->stipples.smallest = s->stipples.largest = 2 * d->radius[0];
-  for (int64_t k = 1; k < d->stroke_count; ++k) {
-    s->stipples.smallest = fmin(s->stipples.smallest, 2 * d->radius[k]);
-    s->stipples.largest = fmax(s->stipples.largest, 2 * d->radius[k]);
-  }
+  run_stipples_range(d->radius, d->stroke_count, &s->stipples);
   return status;
 }
 

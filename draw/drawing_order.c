@@ -1,6 +1,7 @@
 /* The order of the strokes of a drawing: each part begins at the end of a stroke that is nearest to
  * the origin of the page, and goes on with the nearest end of the strokes that are not yet drawn.
  * This end is found in a k-d tree, from which the ends of drawn strokes are removed. */
+#include "base/host.h"
 #include "draw/drawing.h"
 #include "draw/nearest.h"
 
@@ -16,6 +17,7 @@ typedef struct end_tree {
   unsigned char *axis, *gone;
   double best; /* squared distance of `found` */
   int32_t found;
+  cvtm_scratch memory; /* of the arrays */
 } end_tree;
 
 static void build_range(end_tree *t, int32_t first, int32_t end) {
@@ -67,23 +69,13 @@ static void search_range(end_tree *t, int32_t first, int32_t end, const double *
   }
 }
 
-static void free_tree(end_tree *t) {
-  free(t->place);
-  free(t->order);
-  free(t->at);
-  free(t->live);
-  free(t->axis);
-  free(t->gone);
-}
-
-static int allocate_tree(end_tree *t, size_t ends) {
-  *t = (end_tree){.place = malloc(2 * ends * sizeof *t->place),
-                  .order = malloc(ends * sizeof *t->order),
-                  .at = malloc(ends * sizeof *t->at),
-                  .live = malloc(ends * sizeof *t->live),
-                  .axis = malloc(ends),
-                  .gone = malloc(ends)};
-  return t->place && t->order && t->at && t->live && t->axis && t->gone;
+static void allocate_tree(end_tree *t, size_t ends) {
+  t->place = cvtm_scratch_take(&t->memory, 2 * ends, sizeof *t->place);
+  t->order = cvtm_scratch_take(&t->memory, ends, sizeof *t->order);
+  t->at = cvtm_scratch_take(&t->memory, ends, sizeof *t->at);
+  t->live = cvtm_scratch_take(&t->memory, ends, sizeof *t->live);
+  t->axis = cvtm_scratch_take(&t->memory, ends, 1);
+  t->gone = cvtm_scratch_take(&t->memory, ends, 1);
 }
 
 /* Sets walk[] to the strokes of a part in their new order: 2 * stroke, + 1 if it is reversed. */
@@ -139,14 +131,14 @@ cvtm_status cvtm_drawing_order(cvtm_drawing *drawing, cvtm_error *error) {
     return cvtm_fail(error, CVTM_ERROR_UNSUPPORTED,
                      "a drawing of %lld strokes is too large to be ordered", (long long)strokes);
   const size_t n = (size_t)strokes;
-  end_tree tree;
+  end_tree tree = {0};
   ordered_strokes made = {
       .start = malloc((n + 1) * sizeof *made.start),
       .part = malloc(((size_t)parts + 1) * sizeof *made.part),
       .place = malloc(2 * (size_t)drawing->start[strokes] * sizeof *made.place)};
-  int32_t *walk = malloc(n * sizeof *walk);
-  const int has_memory =
-      allocate_tree(&tree, 2 * n) && made.start && made.part && made.place && walk;
+  int32_t *walk = cvtm_scratch_take(&tree.memory, n, sizeof *walk);
+  allocate_tree(&tree, 2 * n);
+  const int has_memory = !tree.memory.failed && made.start && made.part && made.place;
   for (int64_t part = 0; has_memory && part < parts; ++part) {
     int64_t first, end;
     cvtm_drawing_part(drawing, part, &first, &end);
@@ -154,8 +146,7 @@ cvtm_status cvtm_drawing_order(cvtm_drawing *drawing, cvtm_error *error) {
     walk_strokes(&tree, drawing, first, (int32_t)(end - first), walk);
     for (int64_t k = 0; k < end - first; ++k) append_stroke(drawing, first, walk[k], k == 0, &made);
   }
-  free_tree(&tree);
-  free(walk);
+  cvtm_scratch_free(&tree.memory);
   if (!has_memory) {
     free(made.start);
     free(made.part);

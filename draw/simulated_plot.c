@@ -1,8 +1,8 @@
 /* Simulates what a drawing looks like on paper. */
+#include "base/host.h"
 #include "draw/disc.h"
 #include "draw/drawing.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The segments of all strokes, in pixels of the picture. */
@@ -32,11 +32,12 @@ cvtm_status cvtm_drawing_coverage(const cvtm_drawing *drawing, int width, int he
   const cvtm_disc_grid grid = cvtm_disc_grid_make((cvtm_domain){width, height, 0}, 1);
   const int64_t strokes = drawing->stroke_count;
   const size_t most = (size_t)(strokes > 0 ? drawing->start[strokes] : 0) + 1;
-  pieces made = {malloc(2 * most * sizeof *made.from), malloc(2 * most * sizeof *made.to),
-                 malloc(most * sizeof *made.radius), 0};
+  cvtm_scratch memory = {0};
+  pieces made = {.from = cvtm_scratch_take(&memory, 2 * most, sizeof *made.from),
+                 .to = cvtm_scratch_take(&memory, 2 * most, sizeof *made.to),
+                 .radius = cvtm_scratch_take(&memory, most, sizeof *made.radius)};
   cvtm_status status = CVTM_OK;
-  if (made.from == NULL || made.to == NULL || made.radius == NULL)
-    status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a simulated plot");
+  if (memory.failed) status = cvtm_fail(error, CVTM_ERROR_MEMORY, "no memory for a simulated plot");
   for (int64_t part = 0; status == CVTM_OK && part < cvtm_drawing_parts(drawing); ++part) {
     int64_t first, end;
     cvtm_drawing_part(drawing, part, &first, &end);
@@ -51,8 +52,6 @@ cvtm_status cvtm_drawing_coverage(const cvtm_drawing *drawing, int width, int he
   else if (status == CVTM_OK)
     status =
         cvtm_stroke_coverage(&grid, made.from, made.to, made.radius, made.count, coverage, error);
-  free(made.from);
-  free(made.to);
-  free(made.radius);
+  cvtm_scratch_free(&memory);
   return status;
 }

@@ -512,11 +512,11 @@ static cvtm_status measure_discs(const cvtm_run_options *o, const run_stipples_s
   return status;
 }
 
-static void find_extremes(run_stipples *stipples, int64_t count) {
-  stipples->smallest = stipples->largest = 2 * stipples->radius[0];
+void run_stipples_range(const double *radius, int64_t count, run_stipples *stipples) {
+  stipples->smallest = stipples->largest = 2 * radius[0];
   for (int64_t i = 1; i < count; ++i) {
-    stipples->smallest = fmin(stipples->smallest, 2 * stipples->radius[i]);
-    stipples->largest = fmax(stipples->largest, 2 * stipples->radius[i]);
+    stipples->smallest = fmin(stipples->smallest, 2 * radius[i]);
+    stipples->largest = fmax(stipples->largest, 2 * radius[i]);
   }
 }
 
@@ -539,7 +539,7 @@ static cvtm_status make(const cvtm_run_options *o, const run_stipples_source *s,
   if (status == CVTM_OK && s->radius == NULL)
     status = bound_radii(o, s, s->cells, stipples->radius, error);
   if (status != CVTM_OK) return status;
-  find_extremes(stipples, count);
+  run_stipples_range(stipples->radius, count, stipples);
   if (s->tone == NULL || !o->measure || run_stipples_are_strokes(o)) return CVTM_OK;
   return measure_discs(o, s, stipples, error);
 }

@@ -81,6 +81,8 @@ typedef struct run_stipples_source {
 cvtm_status run_stipples_make(const cvtm_run_options *options, const run_stipples_source *source,
                               run_stipples *stipples, cvtm_error *error);
 void run_stipples_free(run_stipples *stipples);
+/* Sets the smallest and the largest diameter of `count` dots, at least one. */
+void run_stipples_range(const double *radius, int64_t count, run_stipples *stipples);
 /* Compares the tone with the coverage of each pixel by a drawing of `count` points. */
 cvtm_status run_stipples_measure(const cvtm_run_options *options, cvtm_domain domain,
                                  const float *tone, int64_t count, const float *drawn,
