@@ -325,13 +325,14 @@ static cvtm_status place_by_ink(cvtm_run_options *own, run_colours *c, int k, ru
 static cvtm_status place_pens(cvtm_run_options *o, run_colours *c, double *amount,
                               run_dot_count *all, cvtm_error *error) {
   const double share = (double)o->points / all->count; /* of the points that the inks need */
+  const int64_t asked = o->preview.asked > 0 ? o->preview.asked : o->points;
+  const double ink = (double)asked / all->count * all->ink; /* larger dots of a preview keep it */
   const double most_ink = 0.5;
   const int is_line = run_page_shows_line(o);
   const int counts = is_line && share == 1 && o->preview.asked == 0;
   /* The inks of dots that keep a distance overlap less than in the model of cvtm_inks_mix. Where
    * they cover much of the paper and their sizes are given, the picture would become dark. */
-  if ((is_line || run_colours_have_sizes(o, c)) && share * all->ink > most_ink)
-    o->colours.coupling = 0;
+  if ((is_line || run_colours_have_sizes(o, c)) && ink > most_ink) o->colours.coupling = 0;
   for (int k = 0; k < c->count; ++k) {
     cvtm_run_options own = run_options_of_pen(o, &c->pens, k);
     run_dot_count found = {.count = counts ? amount[k] : 0};

@@ -65,11 +65,6 @@ static double preview_scale(const cvtm_run_options *o) {
   return has_fewer ? sqrt((double)o->preview.asked / (double)o->points) : 1;
 }
 
-/* Sizes in pixels are those of the picture, which a preview may have reduced. */
-static double pixels_of_run(const cvtm_run_options *o) {
-  return o->preview.side > 1 ? 1.0 / o->preview.side : 1;
-}
-
 /* Sets *scale to the number of pixels in a unit. */
 static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domain, int unit,
                               double *scale, cvtm_error *error) {
@@ -77,7 +72,8 @@ static cvtm_status find_scale(const cvtm_run_options *options, cvtm_domain domai
   cvtm_status status = CVTM_OK;
   *scale = preview_scale(options);
   if (!(run_unit_mm(unit) > 0)) {
-    *scale *= pixels_of_run(options);
+    /* of the picture, which a preview may have reduced */
+    *scale *= options->preview.side > 1 ? 1.0 / options->preview.side : 1;
     return CVTM_OK;
   }
   status = run_page_scale(options, domain, &mm, error);

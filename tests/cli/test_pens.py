@@ -111,6 +111,21 @@ def test_sizes_follow_the_blurred_picture(cvtmesh):
     assert report["colour_error"]["mean"] < 0.002
 
 
+def test_a_preview_has_the_light_of_the_picture(cvtmesh):
+    """Fewer and larger dots have the same ink: as without a preview, dots of different inks overlap by chance.
+    Where they keep a distance, a fifth of the light is lost."""
+    muted = (0.35 * photograph() + 70).astype(np.uint8)  # colours that the inks can give
+    large = np.kron(muted, np.ones((4, 4, 1), np.uint8))
+    cvtmesh.file("large.ppm", ppm(large))
+    report = cvtmesh.report("run", "large.ppm", "--pen", "1px", "--colours", "cmyk", "--effort", "preview",
+                            "--time-limit", 60, "--svg", "dots", "-o", "a.svg")
+    assert report["sites"] == 20000 < report["sites_asked"]
+    fine = np.ones((4 * 4 * SIDE, 4 * 4 * SIDE, 3))
+    for layer in layers_of(cvtmesh.path("a.svg"))[1]:
+        fine[covered(dots_of(layer), 4 * SIDE, 4 * SIDE, 4)] *= colour_of(layer)
+    assert fine.mean() == pytest.approx(from_srgb(large / 255).mean(), rel=0.03)
+
+
 def test_a_column_of_other_things_is_no_class(cvtmesh):
     cvtmesh.file("cats.csv", "x,y,class\n1,1,cat\n3,2,cat\n2,4,dog\n")
     assert "classes" not in cvtmesh.printed("stats", "cats.csv")
