@@ -543,7 +543,7 @@ const cli_option_row cli_option_rows[] = {
    "of --page.", .set = cli_set_max_area},
   {"picture", 0, STATS, SOURCE(photograph, "IMAGE"), CHIEF(BASIC),
    "draw the points as dots, and compare the drawing with this picture",
-   .manual = "The picture is the domain. --dots, --dot-size and --overlap say how the dots are drawn. With --pen the "
+   .manual = "The picture is the domain or, of an SVG drawn with `--page ...,fill`, the part of the picture on the page. --dots, --dot-size and --overlap say how the dots are drawn. With --pen the "
    "drawing is a simulated plot: touches and spirals of the pen or, with --svg path, one line through the points in "
    "their order. If FILE is an SVG, of any program, its circles are the dots, and so are touches of a pen; its paths, lines and polygons are "
    "strokes as wide as their attribute stroke-width. A drawing of `run` on a page says where the picture lies. In others the viewBox "

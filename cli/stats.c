@@ -138,13 +138,19 @@ static void scale_radii(stats *s, double factor) {
   for (int64_t k = 0; k < s->drawing.stroke_count; ++k) s->drawing.radius[k] *= factor;
 }
 
+/* The number of points of the file and of the strokes of a drawing. */
+static int64_t count_places(const stats *s) { return s->count + points_of_drawing(s); }
+
+static double *place_at(const stats *s, int64_t i) {
+  return i < s->count ? s->points + 2 * i : s->drawing.points + 2 * (i - s->count);
+}
+
 /* Multiplies all lengths of a drawing, measured from a corner. */
 static void scale_drawing(stats *s, double factor, const double corner[2]) {
   scale_radii(s, factor);
-  for (int64_t i = 0; i < s->count + points_of_drawing(s); ++i) {
-    double *p = i < s->count ? s->points + 2 * i : s->drawing.points + 2 * (i - s->count);
-    for (int axis = 0; axis < 2; ++axis) p[axis] = factor * (p[axis] - corner[axis]);
-  }
+  for (int64_t i = 0; i < count_places(s); ++i)
+    for (int axis = 0; axis < 2; ++axis)
+      place_at(s, i)[axis] = factor * (place_at(s, i)[axis] - corner[axis]);
 }
 
 /* Converts points in a unit of length to pixels. */
@@ -157,8 +163,8 @@ static cvtm_status find_pixels(const stats *s, cvtm_error *error) {
                      "--width and --height",
                      s->options.run.input.name);
   CVTM_TRY(run_frame_find(&s->options.run, s->domain, &frame, error));
-  for (int64_t i = 0; i < s->count + points_of_drawing(s); ++i) {
-    double *p = i < s->count ? s->points + 2 * i : s->drawing.points + 2 * (i - s->count);
+  for (int64_t i = 0; i < count_places(s); ++i) {
+    double *p = place_at(s, i);
     p[0] = (p[0] - frame.left) / frame.scale;
     p[1] = frame.is_up ? s->domain.height - (p[1] - frame.bottom) / frame.scale
                        : (p[1] - frame.top) / frame.scale;
@@ -280,6 +286,26 @@ static int is_drawing(const char *path) {
   return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") == 0;
 }
 
+static void crop_plane(float *plane, int width, const int part[4]) {
+  const size_t columns = (size_t)(part[2] - part[0]);
+  for (int y = part[1]; plane != NULL && y < part[3]; ++y)
+    memmove(plane + (size_t)(y - part[1]) * columns, plane + (size_t)y * (size_t)width + part[0],
+            columns * sizeof *plane);
+}
+
+/* Makes the part of the picture that is on the page the domain: the drawing ends there. */
+static cvtm_status crop_to_page(stats *s, cli_corner *corner, cvtm_error *error) {
+  int part[4];
+  CVTM_TRY(run_page_part(&s->options.run, s->domain, part, error));
+  crop_plane(s->tone, s->domain.width, part);
+  crop_plane(s->density, s->domain.width, part);
+  const cvtm_domain whole = s->domain;
+  s->domain = (cvtm_domain){part[2] - part[0], part[3] - part[1], 0};
+  if (s->domain.width == whole.width && s->domain.height == whole.height) s->domain = whole;
+  for (int axis = 0; axis < 2; ++axis) corner->at[axis] = part[axis];
+  return CVTM_OK;
+}
+
 static cvtm_status read_points(stats *s, cvtm_error *error) {
   const cvtm_input *input = &s->options.run.input;
   const char *path = input->name;
@@ -292,13 +318,13 @@ static cvtm_status read_points(stats *s, cvtm_error *error) {
   if (status == CVTM_OK && !s->has_domain)
     status =
         cli_domain_of_points(&s->options, path, s->points, s->count, &s->domain, &corner, error);
+  else if (status == CVTM_OK && s->tone != NULL && input->array == NULL && is_drawing(path))
+    status = crop_to_page(s, &corner, error);
   if (status == CVTM_OK) status = cvtm_delaunay(s->points, s->count, &s->mesh, error);
   if (status != CVTM_OK) return status;
   s->has_domain = 1;
-  for (int64_t i = 0; i < 2 * s->count; ++i) {
-    s->points[i] -= corner.at[i % 2];
-    s->mesh.points[i] -= corner.at[i % 2];
-  }
+  for (int64_t i = 0; i < 2 * count_places(s); ++i) place_at(s, i / 2)[i % 2] -= corner.at[i % 2];
+  for (int64_t i = 0; i < 2 * s->count; ++i) s->mesh.points[i] -= corner.at[i % 2];
   return cli_class_spacing_measure(s->domain, s->points, s->classes, s->count, &s->spacing, error);
 }
 

@@ -373,6 +373,23 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
   return CVTM_OK;
 }
 
+cvtm_status run_page_part(const cvtm_run_options *options, cvtm_domain domain, int part[4],
+                          cvtm_error *error) {
+  const double rounding = 1e-6;
+  cvtm_page page;
+  memcpy(part, (int[4]){0, 0, domain.width, domain.height}, 4 * sizeof *part);
+  if (!run_has_page(options)) return CVTM_OK;
+  CVTM_TRY(place_on_page(options, NULL, domain.width, domain.height, &page, error));
+  const double corner[2] = {page.left, page.top};
+  for (int axis = 0; axis < 2; ++axis) {
+    const double low = (page.clip[axis] - corner[axis]) / page.scale;
+    const double high = (page.clip[axis + 2] - corner[axis]) / page.scale;
+    part[axis] = (int)fmax(floor(low + rounding), 0);
+    part[axis + 2] = (int)fmin(ceil(high - rounding), part[axis + 2]);
+  }
+  return CVTM_OK;
+}
+
 cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_page page;
   cvtm_error reason = {CVTM_OK, ""};

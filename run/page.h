@@ -74,6 +74,11 @@ typedef struct run_frame {
 cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, run_frame *frame,
                            cvtm_error *error);
 
+/* Sets part to the first column and row, and those after the last, of the pixels of which some part
+ * lies inside the margins of the page; without a page, of all pixels. */
+cvtm_status run_page_part(const cvtm_run_options *options, cvtm_domain domain, int part[4],
+                          cvtm_error *error);
+
 /* Adds `plot` to the report, if there was a plot. */
 void run_plot_report(const run_plot *plot, cJSON *report);
 /* Adds `page` to the report, if there is a page. */

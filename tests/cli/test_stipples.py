@@ -271,6 +271,22 @@ def test_stats_agree_with_run(cvtmesh):
     cvtmesh.refused("stats", "a.npy", "--picture", "even.npy", code=3)
 
 
+def test_stats_of_a_drawing_that_fills_its_page(cvtmesh):
+    """The drawing is compared with the part of the picture that is on the page: black bars lie beyond it."""
+    picture = np.tile(np.linspace(100, 240, 200), (200, 1))
+    picture[:28] = picture[172:] = 0
+    cvtmesh.file("bars.pgm", pgm_bytes(picture.astype(np.uint8)))
+    page = "--page", "A5,landscape,fill", "--margin", 7
+    for name, pen in (("discs.svg", ("-n", 1500)), ("touches.svg", ("--pen", "1mm", "--svg", "touches"))):
+        cvtmesh.call("run", "bars.pgm", "--iterations", 20, *pen, *page, "-o", name)
+        found = cvtmesh.printed("stats", name, "--picture", "bars.pgm", *page)
+        rows = 134 / 0.98  # the page has 134 mm between its margins, a pixel is 196 mm / 200
+        assert (found["width"], found["height"]) == (200, np.ceil(100 + rows / 2) - np.floor(100 - rows / 2)), name
+        tone = found["tone"]  # black bars would ask for 69 % ink, and no correlation would be left
+        assert tone["ink"] == pytest.approx(tone["picture_ink"], abs=0.02) and tone["correlation"] > 0.95, name
+        assert tone["contrast"] == pytest.approx(1, abs=0.05), name
+
+
 SHOT = "--frames", 2, "--window", "64x48", "--shot", "shot.png"
 
 
