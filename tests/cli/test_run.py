@@ -297,7 +297,12 @@ def test_progress_on_a_terminal(cvtmesh):
     with cvtmesh.start("run", CAMERA, "-n", 2000, "--iterations", 9, "-o", "a.csv", stderr=slave):
         pass
     os.close(slave)
-    text = os.read(master, 65536)
+    text = b""
+    try:
+        while part := os.read(master, 65536):  # may return only a part of what was written
+            text += part
+    except OSError:  # all is read, and the other end is closed
+        pass
     os.close(master)
     lines, summary = text.split(b"\r\x1b[K")  # the last line is erased before the summary
     assert lines.startswith(b"\rcoarse level: ") and b" sites, iteration 0" in lines
