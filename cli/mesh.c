@@ -49,8 +49,10 @@ static void print_outline_summary(const cvtm_outline *o) {
            fabs((double)o->mesh.vertex_count / (double)o->options.points - 1) > 0.02)
     fprintf(stderr,
             "  -n %lld is not met: edges have whole parts, and sizes with names, short edges and "
-            "narrow parts stay; a larger --grade needs fewer vertices\n",
-            (long long)o->options.points);
+            "narrow parts stay; a %s --grade needs %s vertices\n",
+            (long long)o->options.points,
+            o->mesh.vertex_count > o->options.points ? "larger" : "smaller",
+            o->mesh.vertex_count > o->options.points ? "fewer" : "more");
   cli_plot_print(&o->plot);
 }
 

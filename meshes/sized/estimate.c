@@ -7,11 +7,13 @@
 static const double coarse = 8, fine = 2, uneven = 1.4;
 static const double varied = 1.1; /* ratio of sizes at corners from which fewer triangles fit */
 static const double most_triangles = 2e8;
-enum { SAMPLES = 1 << 18 }; /* largest number of divisions, so that tiny sizes are refused soon */
+/* The largest number of divisions, so that tiny sizes are refused soon. Slivers between many short
+ * edges need about 40 each. */
+enum { SAMPLES = 1 << 18, SAMPLES_PER_TRIANGLE = 64 };
 
 typedef struct integral {
   const cvtm_sizer *z;
-  int samples;         /* number of divisions that are left */
+  int64_t samples;     /* number of divisions that are left */
   double triangles;    /* the integral of 1 / size^2, in equilateral triangles */
   double where_uneven; /* the part of it where sizes vary */
 } integral;
@@ -62,7 +64,7 @@ cvtm_status cvtm_sizer_estimate(cvtm_sizer *z) {
   const double missing = 0.035; /* fewer triangles than the integral where sizes vary */
   const cvtm_half_edges *m = &z->m;
   cvtm_sized_figures *f = z->figures;
-  integral sum = {.z = z, .samples = SAMPLES};
+  integral sum = {.z = z, .samples = SAMPLES + SAMPLES_PER_TRIANGLE * m->triangle_count};
   for (int64_t t = 0; t < m->triangle_count; ++t) {
     corner c[3];
     for (int k = 0; k < 3; ++k) {

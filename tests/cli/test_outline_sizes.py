@@ -76,6 +76,16 @@ def test_number_of_vertices(cvtmesh, wanted):
     assert len(read(cvtmesh)[0]) == pytest.approx(wanted, rel=0.02)
 
 
+def test_number_of_vertices_of_a_curve_of_short_edges(cvtmesh):
+    """They need 35,400 vertices whatever the lengths are inside."""
+    angle = np.arange(6000) * 2 * np.pi / 6000
+    radius = 100 + 30 * np.sin(5 * angle) + 10 * np.sin(17 * angle)
+    cvtmesh.file("o.csv", "".join(f"{r * math.cos(t)!r},{r * math.sin(t)!r}\n" for r, t in
+                                  zip(radius.tolist(), angle.tolist())))
+    cvtmesh.call("mesh", "o.csv", "-n", 50000, "-o", "m.vtu")
+    assert len(read(cvtmesh)[0]) == pytest.approx(50000, rel=0.02)
+
+
 @pytest.mark.parametrize("wanted", [600, 560])
 def test_number_of_vertices_in_a_rectangle(cvtmesh, wanted):
     cvtmesh.file("o.csv", rectangle(0, 0, .6, .2))
