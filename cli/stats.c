@@ -270,7 +270,8 @@ static cvtm_status read_drawing(stats *s, cvtm_error *error) {
     s->count = dots.count;
     dots.points = dots.radius = NULL;
   }
-  if (status == CVTM_OK && run_has_page(&s->options.run) && !dots.has_picture &&
+  if (status == CVTM_OK && run_has_page(&s->options.run) &&
+      (!dots.has_picture || s->options.run.page.fill) &&
       s->options.run.unit == CVTM_RUN_UNIT_PIXEL) {
     s->options.run.unit = CVTM_RUN_UNIT_MM;
     status = cvtm_svg_unit(path, &mm, error);

@@ -352,6 +352,7 @@ cvtm_status run_read_conditioned(cvtm_device *device, cvtm_run_options *options,
   *made = (cvtm_pipeline_result){0};
   cvtm_pipeline_defaults(&settings);
   cvtm_status status = run_read_image(options, &options->input, rgb != NULL, &image, error);
+  if (status == CVTM_OK) status = run_page_crop(options, &image, error);
   if (status == CVTM_OK) status = run_preview_reduce(options, &image, error);
   if (status == CVTM_OK) status = run_world_set(options, &image.place, path, image.height, error);
   if (status == CVTM_OK) status = run_size_from_apply(options, &image, error);

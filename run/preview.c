@@ -1,4 +1,5 @@
-/* --effort preview: fewer sites, less time, and a large picture in larger pixels. */
+/* --effort preview: fewer sites, less time, and a large picture in larger pixels; and the part of
+ * a picture that is on its page. */
 #include "draw/likeness.h"
 #include "run/job.h"
 #include "run/page.h"
@@ -23,17 +24,42 @@ void run_preview_apply(cvtm_run_options *o) {
   run_preview_limit(o);
 }
 
-/* True if nothing but the picture is in its pixels: neither another file nor data that are kept. */
-static int may_reduce(const cvtm_run_options *o, const cvtm_image *image) {
+/* True if nothing but the picture is in its pixels, in particular no other file. */
+static int is_alone(const cvtm_run_options *o, const cvtm_image *image) {
   const cvtm_condition_options conditions = o->condition.how;
-  return o->preview.on && !o->follow.on && o->purpose == CVTM_RUN_ALL && !o->keep && !o->live &&
-         !image->is_data && image->masked == 0 && o->preset == CVTM_RUN_PRESET_NONE &&
+  return !o->follow.on && o->purpose == CVTM_RUN_ALL && !o->live && !image->is_data &&
+         image->masked == 0 && o->preset == CVTM_RUN_PRESET_NONE &&
          o->domain.kind == CVTM_RUN_DOMAIN_NONE && !o->equal_mass.on && !o->periodic &&
          !run_has_world(o) && o->density_out == NULL && o->init.name == NULL &&
          o->fixed.name == NULL && o->size.from.name == NULL &&
          o->density_from != CVTM_DENSITY_FROM_SIZE && o->condition.within.count == 0 &&
          o->condition.obstacle.count == 0 && o->condition.weight.count == 0 &&
          !cvtm_condition_wanted(&conditions);
+}
+
+static void crop_planes(float *planes, int count, int width, int height, const int part[4]) {
+  float *to = planes;
+  for (int c = 0; planes != NULL && c < count; ++c)
+    for (int y = part[1]; y < part[3]; ++y)
+      for (int x = part[0]; x < part[2]; ++x) *to++ = planes[((int64_t)c * height + y) * width + x];
+}
+
+cvtm_status run_page_crop(const cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
+  const int width = image->width, height = image->height;
+  int part[4];
+  if (!o->page.fill || o->output.count == 0) return CVTM_OK;
+  for (int k = 0; k < o->output.count; ++k) {
+    const run_output_kind kind = run_output_kind_of(o, o->output.item[k]);
+    if (kind != RUN_OUTPUT_DRAWING && kind != RUN_OUTPUT_PICTURE) return CVTM_OK;
+  }
+  if (!is_alone(o, image)) return CVTM_OK;
+  CVTM_TRY(run_page_part(o, (cvtm_domain){width, height, 0}, part, error));
+  crop_planes(image->value, 1, width, height, part);
+  crop_planes(image->alpha, 1, width, height, part);
+  crop_planes(image->rgb, 3, width, height, part);
+  image->width = part[2] - part[0];
+  image->height = part[3] - part[1];
+  return CVTM_OK;
 }
 
 /* Replaces planes, all in one block, by their means over squares. */
@@ -55,7 +81,8 @@ cvtm_status run_preview_reduce(cvtm_run_options *o, cvtm_image *image, cvtm_erro
   const double pixels = (double)image->width * image->height;
   const int side = (int)round(sqrt(pixels / RUN_PREVIEW_PIXELS));
   const int width = image->width, height = image->height;
-  if (side < 2 || o->preview.side > 0 || !may_reduce(o, image)) return CVTM_OK;
+  if (side < 2 || !o->preview.on || o->keep || o->preview.side > 0 || !is_alone(o, image))
+    return CVTM_OK;
   CVTM_TRY(reduce_planes(&image->value, 1, width, height, side, error));
   CVTM_TRY(reduce_planes(&image->alpha, 1, width, height, side, error));
   CVTM_TRY(reduce_planes(&image->rgb, 3, width, height, side, error));

@@ -244,7 +244,8 @@ typedef struct cvtm_run_options {
     int is_format;        /* nonzero: CVTM_RUN_PAGE_AUTO may turn the page (cvtm_run_page_format) */
     double margin, split; /* mm; margin 10; split 0: the pen needs no refill */
     cvtm_run_orientation orientation;
-    int fill;
+    int fill; /* nonzero: the picture covers the page. If all outputs are drawings and pictures and
+                 no other input is in pixels, the domain of the run is the part on the page. */
     const char *plotter; /* a machine (draw/plotter.h) or a file with a G-code profile; NULL: by the
                             format */
   } page;

@@ -451,6 +451,26 @@ def test_a_line_has_the_ink_of_textures(cvtmesh):
     assert squares == pytest.approx(even, rel=0.03)
 
 
+def test_all_touches_are_on_a_page_that_the_picture_fills(cvtmesh):
+    """Most of the ink is beside the page, where no touches are spent."""
+    level = np.full((120, 200), 150, np.uint8)
+    level[:, :50] = 20
+    cvtmesh.file("wide.pgm", pgm_bytes(level))
+    words = "run", "wide.pgm", "--pen", 0.5, "--page", "100x100,fill", "--margin", 5, "-o", "a.svg"
+    for more in ((), ("--preview",)):
+        cvtmesh.call(*words, "-n", 500, *(("--effort", "preview") if more else ()))
+        ((_, _, strokes),) = read_layers(cvtmesh.path("a.svg"))
+        assert len(strokes) == 500
+        x = np.concatenate(strokes)[:, 0]
+        assert 4.9 < x.min() < 12 and (x < 5 + 90 / 12).sum() > 500 / 12  # columns 40 to 50 are dark
+    report = cvtmesh.report(*words, "-n", "5min")
+    plot = report["plot"]
+    assert sum(plot["seconds_" + part] for part in ("drawing", "lifting", "travelling")) == \
+        pytest.approx(300, rel=0.05)
+    cvtmesh.call(*words, "-n", 500, "-o", "a.csv")  # points are those of the whole picture
+    assert (np.loadtxt(cvtmesh.path("a.csv"), delimiter=",", skiprows=1)[:, 0] < 40).any()
+
+
 def test_spirals_stay_out_of_the_margins(cvtmesh):
     cvtmesh.file("dark.pgm", pgm_bytes(np.full((30, 40), 90, np.uint8)))
     cvtmesh.call("run", "dark.pgm", "-n", 200, *FEW, "--page", "A5,landscape,fill", "--margin", 20,

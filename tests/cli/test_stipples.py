@@ -280,6 +280,7 @@ def test_stats_of_a_drawing_that_fills_its_page(cvtmesh):
     for name, pen in (("discs.svg", ("-n", 1500)), ("touches.svg", ("--pen", "1mm", "--svg", "touches"))):
         cvtmesh.call("run", "bars.pgm", "--iterations", 20, *pen, *page, "-o", name)
         found = cvtmesh.printed("stats", name, "--picture", "bars.pgm", *page)
+        cvtmesh.refused("stats", name, "--picture", "bars.pgm", code=3, names=[name, "--page"])
         rows = 134 / 0.98  # the page has 134 mm between its margins, a pixel is 196 mm / 200
         assert (found["width"], found["height"]) == (200, np.ceil(100 + rows / 2) - np.floor(100 - rows / 2)), name
         tone = found["tone"]  # black bars would ask for 69 % ink, and no correlation would be left
