@@ -287,19 +287,12 @@ static int is_drawing(const char *path) {
   return strcmp(cvtm_file_extension(path, buffer, sizeof buffer), "svg") == 0;
 }
 
-static void crop_plane(float *plane, int width, const int part[4]) {
-  const size_t columns = (size_t)(part[2] - part[0]);
-  for (int y = part[1]; plane != NULL && y < part[3]; ++y)
-    memmove(plane + (size_t)(y - part[1]) * columns, plane + (size_t)y * (size_t)width + part[0],
-            columns * sizeof *plane);
-}
-
 /* Makes the part of the picture that is on the page the domain: the drawing ends there. */
 static cvtm_status crop_to_page(stats *s, cli_corner *corner, cvtm_error *error) {
   int part[4];
   CVTM_TRY(run_page_part(&s->options.run, s->domain, part, error));
-  crop_plane(s->tone, s->domain.width, part);
-  crop_plane(s->density, s->domain.width, part);
+  run_crop_planes(s->tone, 1, s->domain, part);
+  run_crop_planes(s->density, 1, s->domain, part);
   const cvtm_domain whole = s->domain;
   s->domain = (cvtm_domain){part[2] - part[0], part[3] - part[1], 0};
   if (s->domain.width == whole.width && s->domain.height == whole.height) s->domain = whole;

@@ -390,6 +390,16 @@ cvtm_status run_page_part(const cvtm_run_options *options, cvtm_domain domain, i
   return CVTM_OK;
 }
 
+void run_crop_planes(float *planes, int count, cvtm_domain whole, const int part[4]) {
+  float *to = planes;
+  for (int64_t row = 0; planes != NULL && row < (int64_t)count * whole.height; ++row) {
+    const int64_t y = row % whole.height, columns = part[2] - part[0];
+    if (y < part[1] || y >= part[3]) continue;
+    memmove(to, planes + row * whole.width + part[0], (size_t)columns * sizeof *to);
+    to += columns;
+  }
+}
+
 cvtm_status run_page_check_size(const cvtm_run_options *options, cvtm_error *error) {
   cvtm_page page;
   cvtm_error reason = {CVTM_OK, ""};

@@ -78,6 +78,8 @@ cvtm_status run_frame_find(const cvtm_run_options *options, cvtm_domain domain, 
  * lies inside the margins of the page; without a page, of all pixels. */
 cvtm_status run_page_part(const cvtm_run_options *options, cvtm_domain domain, int part[4],
                           cvtm_error *error);
+/* Crops planes of floats, one after the other, to such a part, in place; `planes` may be NULL. */
+void run_crop_planes(float *planes, int count, cvtm_domain whole, const int part[4]);
 
 /* Adds `plot` to the report, if there was a plot. */
 void run_plot_report(const run_plot *plot, cJSON *report);

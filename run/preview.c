@@ -37,15 +37,8 @@ static int is_alone(const cvtm_run_options *o, const cvtm_image *image) {
          !cvtm_condition_wanted(&conditions);
 }
 
-static void crop_planes(float *planes, int count, int width, int height, const int part[4]) {
-  float *to = planes;
-  for (int c = 0; planes != NULL && c < count; ++c)
-    for (int y = part[1]; y < part[3]; ++y)
-      for (int x = part[0]; x < part[2]; ++x) *to++ = planes[((int64_t)c * height + y) * width + x];
-}
-
 cvtm_status run_page_crop(const cvtm_run_options *o, cvtm_image *image, cvtm_error *error) {
-  const int width = image->width, height = image->height;
+  const cvtm_domain whole = {image->width, image->height, 0};
   int part[4];
   if (!o->page.fill || o->output.count == 0) return CVTM_OK;
   for (int k = 0; k < o->output.count; ++k) {
@@ -53,10 +46,10 @@ cvtm_status run_page_crop(const cvtm_run_options *o, cvtm_image *image, cvtm_err
     if (kind != RUN_OUTPUT_DRAWING && kind != RUN_OUTPUT_PICTURE) return CVTM_OK;
   }
   if (!is_alone(o, image)) return CVTM_OK;
-  CVTM_TRY(run_page_part(o, (cvtm_domain){width, height, 0}, part, error));
-  crop_planes(image->value, 1, width, height, part);
-  crop_planes(image->alpha, 1, width, height, part);
-  crop_planes(image->rgb, 3, width, height, part);
+  CVTM_TRY(run_page_part(o, whole, part, error));
+  run_crop_planes(image->value, 1, whole, part);
+  run_crop_planes(image->alpha, 1, whole, part);
+  run_crop_planes(image->rgb, 3, whole, part);
   image->width = part[2] - part[0];
   image->height = part[3] - part[1];
   return CVTM_OK;

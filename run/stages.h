@@ -61,7 +61,8 @@ void run_preview_apply(cvtm_run_options *options);
 /* Limits the sites of a preview to the number for which there is time. */
 void run_preview_limit(cvtm_run_options *options);
 /* Crops a picture that fills its page to the part on the page, unless other inputs or outputs are
- * in its pixels. So -n dots or points are all drawn, and a time is that of the drawing. */
+ * in its pixels. So -n dots or points are drawn, but for those in pixels that the margins cut, and
+ * a time is that of the drawing. */
 cvtm_status run_page_crop(const cvtm_run_options *options, cvtm_image *image, cvtm_error *error);
 /* Reduces a large picture of a preview to larger pixels, options->preview.side times as wide,
  * unless other inputs or outputs are in its pixels. */
